@@ -1,0 +1,58 @@
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void one_line(char *text)
+{
+    char *to = text;
+
+    for (const char *from = text; *from; from++) {
+        char c = *from == '\n' || *from == '\r' || *from == '\t' ? ' ' : *from;
+
+        if (c != ' ' || (to > text && to[-1] != ' '))
+            *to++ = c;
+    }
+    while (to > text && to[-1] == ' ')
+        to--;
+    *to = '\0';
+}
+
+static int fill(struct err *err, enum err_class class, const char *code, const char *fmt,
+                va_list ap)
+{
+    if (!err || err->class != ERR_NONE)
+        return -1;
+    err->class = class;
+    (void)snprintf(err->code, sizeof(err->code), "%s", code ? code : "");
+    (void)vsnprintf(err->text, sizeof(err->text), fmt, ap);
+    one_line(err->text);
+    return -1;
+}
+
+int err_set(struct err *err, enum err_class class, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)fill(err, class, NULL, fmt, ap);
+    va_end(ap);
+    return -1;
+}
+
+int err_set_code(struct err *err, enum err_class class, const char *code, const char *fmt,
+                 ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)fill(err, class, code, fmt, ap);
+    va_end(ap);
+    return -1;
+}
+
+void err_clear(struct err *err)
+{
+    memset(err, 0, sizeof(*err));
+}
