@@ -1,0 +1,55 @@
+/* check.h - is everything on the server as this configuration needs it?
+ *
+ * A table of probes: name, query, verdict, cure.  `walrelay check` prints them all,
+ * `walrelay run` stops at the first that fails, each time it connects. */
+#ifndef WALRELAY_APP_CHECK_H
+#define WALRELAY_APP_CHECK_H
+
+#include "base/err.h"
+#include "base/lsn.h"
+#include "core/catalog.h"
+#include "core/config.h"
+#include "io/pg.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* How the stream's bytes become UTF-8.  wal2json writes the database's encoding and
+ * client_encoding has no effect on it. */
+enum encoding_kind {
+    ENCODING_UTF8,        /* they are UTF-8 */
+    ENCODING_SINGLE_BYTE, /* each byte stands for to_utf8[byte] */
+    ENCODING_UNKNOWN,     /* SQL_ASCII: accepted while each value is valid UTF-8 */
+};
+
+struct encoding {
+    enum encoding_kind kind;
+    char name[32];        /* the server's name for it */
+    char to_utf8[256][5]; /* NUL-terminated; "" for a byte that the encoding lacks.
+                           * Asked from the server (convert_from), not from tables here */
+};
+
+/* What the probes found out, as the relay needs it. */
+struct server {
+    struct catalog *catalog;
+    struct encoding encoding;
+    lsn_t confirmed_flush; /* the slot's */
+    int32_t active_pid;    /* of whoever streams from the slot; 0: nobody */
+    bool types_needed;     /* a mapped column is bytea, or was altered since the slot's
+                            * catalog_xmin: only a stream with types can tell the values */
+    int version;
+};
+
+/* Runs all probes over one ordinary connection.  NULL with err set at the first that
+ * fails: one line that names the thing and holds the statement that mends it.  A slot
+ * that is active is not a failure: see active_pid. */
+struct server *check_server(struct pg *pg, const struct config *config, struct err *err)
+    __attribute__((warn_unused_result));
+void server_free(struct server *server);
+
+/* `walrelay check`: every probe with its verdict, to out.  0 if all passed. */
+int check_print(const struct config *config, FILE *out, struct err *err)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,99 @@
+/* pg.h - one connection to PostgreSQL; the only file that knows libpq is pg.c.
+ *
+ * Two ways to use one.  pg_connect, pg_query and pg_ping block: for threads of
+ * io/job and for the commands that people type.  The pg_copy functions never
+ * block: for the loop. */
+#ifndef WALRELAY_IO_PG_H
+#define WALRELAY_IO_PG_H
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "core/change.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct pg;
+struct pg_result;
+
+enum pg_kind {
+    PG_SQL,         /* an ordinary session */
+    PG_REPLICATION, /* replication=database: a walsender of the dsn's database */
+};
+
+/* dsn in any form libpq takes (key=value, URI, a service, environment, password
+ * file); the rest is added through the parsed options, never by pasting strings:
+ * application_name (walrelay unless the dsn has one), and, after the user's own
+ * `options`, the settings that values depend on in the stream: bytea_output=hex,
+ * DateStyle=ISO, IntervalStyle=postgres, TimeZone=UTC, extra_float_digits=3.
+ *
+ * NULL with err set, code = SQLSTATE where the server gave one.  ERR_DENIED for
+ * wrong password, role, pg_hba or a role without REPLICATION; ERR_CONFIG for a dsn
+ * that libpq cannot read or a database that does not exist; ERR_RETRY for all that
+ * may pass.  The text says which of the two connections failed, in the server's or
+ * libpq's own words, and never holds the password. */
+struct pg *pg_connect(const char *dsn, enum pg_kind kind, struct err *err)
+    __attribute__((warn_unused_result));
+void pg_close(struct pg *pg); /* NULL is allowed */
+
+/* Is the server shutting down or starting (PQping says REJECT)?  Blocks. */
+bool pg_ping_rejected(const char *dsn);
+
+int pg_server_version(const struct pg *pg); /* 150020 */
+int pg_backend_pid(const struct pg *pg);
+const char *pg_parameter(const struct pg *pg, const char *name); /* PQparameterStatus */
+
+/* One statement; params are text, NULL is SQL NULL.  On a replication connection
+ * nparams must be 0.  NULL with err set: code = SQLSTATE, class by pg_class_of. */
+struct pg_result *pg_query(struct pg *pg, const char *sql, int nparams,
+                           const char *const *params, struct err *err)
+    __attribute__((warn_unused_result));
+void pg_result_free(struct pg_result *result); /* NULL is allowed */
+int pg_rows(const struct pg_result *result);
+/* NULL for SQL NULL; borrowed from result. */
+const char *pg_value(const struct pg_result *result, int row, int column);
+
+/* What to do about an SQLSTATE (may be NULL: the connection broke).  42704 (slot
+ * missing) is ERR_SLOT; 28xxx and 42501 ERR_DENIED; 58P01, 22023, 42602, 0A000
+ * ERR_CONFIG; all else ERR_RETRY.  55000 is ERR_SLOT when the text says that the slot
+ * cannot be read or was made in another database, ERR_CONFIG when it names wal_level. */
+enum err_class pg_class_of(const char *sqlstate, const char *message);
+
+/* "…" quoted as an SQL identifier or literal; to be freed with free(); NULL: no memory.
+ */
+char *pg_quote_identifier(const char *name);
+char *pg_quote_literal(const char *text);
+
+/* ---- CopyBoth, never blocking; for PG_REPLICATION ------------------------------ */
+
+/* Sends START_REPLICATION (or any other query) and returns at once. */
+int pg_send(struct pg *pg, const char *sql, struct err *err)
+    __attribute__((warn_unused_result));
+
+/* The socket, for poll(2), or -1. */
+int pg_socket(const struct pg *pg);
+
+/* Reads what the socket has.  -1 with err set (ERR_RETRY) when the connection is gone. */
+int pg_consume(struct pg *pg, struct err *err) __attribute__((warn_unused_result));
+
+/* After pg_send: 1 the server is in CopyBoth mode; 0 not yet; -1 refused, with err set
+ * as by pg_query. */
+int pg_copy_begun(struct pg *pg, struct err *err) __attribute__((warn_unused_result));
+
+/* 1: *ret is the next CopyData, malloc'ed and the caller's; 0: nothing complete has
+ * arrived, see pg_consume; 2: the server ended the copy (CopyDone); -1: err is set,
+ * with the server's words if it said why (57P01 ...). */
+int pg_copy_get(struct pg *pg, struct frame *ret, struct err *err)
+    __attribute__((warn_unused_result));
+
+/* Queues one CopyData and sends what goes without waiting. */
+int pg_copy_put(struct pg *pg, struct slice bytes, struct err *err)
+    __attribute__((warn_unused_result));
+
+/* Queues CopyDone. */
+int pg_copy_end(struct pg *pg, struct err *err) __attribute__((warn_unused_result));
+
+/* Sends what is queued: 0 all is sent, 1 wait for POLLOUT, -1 err is set. */
+int pg_flush(struct pg *pg, struct err *err) __attribute__((warn_unused_result));
+
+#endif
