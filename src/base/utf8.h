@@ -1,0 +1,14 @@
+/* utf8.h - is it UTF-8? */
+#ifndef WALRELAY_BASE_UTF8_H
+#define WALRELAY_BASE_UTF8_H
+
+#include "base/slice.h"
+
+#include <stdbool.h>
+
+/* True if bytes are well-formed as RFC 3629 and table 3-7 of the Unicode Standard
+ * define it: no overlong form, no surrogate, nothing above U+10FFFF, nothing cut
+ * short.  Empty and absent bytes are well-formed. */
+bool utf8_valid(struct slice bytes);
+
+#endif
