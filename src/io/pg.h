@@ -23,9 +23,11 @@ enum pg_kind {
 
 /* dsn in any form libpq takes (key=value, URI, a service, environment, password
  * file); the rest is added through the parsed options, never by pasting strings:
- * application_name (walrelay unless the dsn has one), and, after the user's own
- * `options`, the settings that values depend on in the stream: bytea_output=hex,
- * DateStyle=ISO, IntervalStyle=postgres, TimeZone=UTC, extra_float_digits=3.
+ * application_name (walrelay unless the dsn has one), client_encoding=UTF8, and
+ * connect_timeout=10 (seconds, for each host) unless one is set.  Then the session
+ * pins what values in the stream depend on, over whatever role, database and dsn say:
+ * bytea_output=hex, DateStyle=ISO, IntervalStyle=postgres, TimeZone=UTC,
+ * extra_float_digits=3 and an empty search_path.  Notices of the server are dropped.
  *
  * NULL with err set, code = SQLSTATE where the server gave one.  ERR_DENIED for
  * wrong password, role, pg_hba or a role without REPLICATION; ERR_CONFIG for a dsn
@@ -54,7 +56,7 @@ int pg_rows(const struct pg_result *result);
 const char *pg_value(const struct pg_result *result, int row, int column);
 
 /* What to do about an SQLSTATE (may be NULL: the connection broke).  42704 (slot
- * missing) is ERR_SLOT; 28xxx and 42501 ERR_DENIED; 58P01, 22023, 42602, 0A000
+ * missing) is ERR_SLOT; 28xxx and 42501 ERR_DENIED; 58P01, 22023, 42602, 0A000, 3D000
  * ERR_CONFIG; all else ERR_RETRY.  55000 is ERR_SLOT when the text says that the slot
  * cannot be read or was made in another database, ERR_CONFIG when it names wal_level. */
 enum err_class pg_class_of(const char *sqlstate, const char *message);

@@ -1,0 +1,421 @@
+#include "io/pg.h"
+
+#include "base/must.h"
+#include "io/pg_error.h"
+
+#include <libpq-fe.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct pg {
+    PGconn *conn;
+    enum pg_kind kind;
+};
+
+/* A struct pg_result is libpq's PGresult under another name; nothing looks inside. */
+static struct pg_result *wrap(PGresult *result)
+{
+    return (struct pg_result *)result;
+}
+
+static const PGresult *unwrap(const struct pg_result *result)
+{
+    return (const PGresult *)result;
+}
+
+/* ---- errors -------------------------------------------------------------------- */
+
+static const char *kind_name(enum pg_kind kind)
+{
+    return kind == PG_REPLICATION ? "replication connection" : "SQL connection";
+}
+
+/* One part of the server's words with its label, or nothing. */
+static const char *part(const PGresult *result, int field)
+{
+    const char *text = PQresultErrorField(result, field);
+
+    return text ? text : "";
+}
+
+/* The class, the SQLSTATE and all the words of a result that is an error. */
+static int fail_result(const struct pg *pg, const PGresult *result, struct err *err)
+{
+    const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    const char *detail = part(result, PG_DIAG_MESSAGE_DETAIL);
+    const char *hint = part(result, PG_DIAG_MESSAGE_HINT);
+    const char *context = part(result, PG_DIAG_CONTEXT);
+
+    if (!message) /* libpq itself made this result: the connection broke */
+        return err_set(err, ERR_RETRY, "PostgreSQL %s: %s", kind_name(pg->kind),
+                       PQresultErrorMessage(result));
+    return err_set_code(err, pg_class_of(sqlstate, message), sqlstate,
+                        "PostgreSQL %s: %s%s%s%s%s%s%s", kind_name(pg->kind), message,
+                        *detail ? " DETAIL: " : "", detail, *hint ? " HINT: " : "", hint,
+                        *context ? " CONTEXT: " : "", context);
+}
+
+/* libpq has no code for its own failures, only these words (fe-misc.c, fe-protocol3.c);
+ * a message too large for the memory left shows as a lost synchronization. */
+static bool is_out_of_memory(const char *text)
+{
+    return strstr(text, "out of memory") || strstr(text, "cannot allocate memory") ||
+           strstr(text, "lost synchronization");
+}
+
+static int fail_connection(const struct pg *pg, struct err *err)
+{
+    const char *text = PQerrorMessage(pg->conn);
+
+    if (is_out_of_memory(text))
+        return err_set(err, ERR_INTERNAL, "PostgreSQL %s: no memory for a message: %s",
+                       kind_name(pg->kind), text);
+    return err_set(err, ERR_RETRY, "PostgreSQL %s: %s", kind_name(pg->kind),
+                   *text ? text : "the connection was closed");
+}
+
+/* ---- connecting ---------------------------------------------------------------- */
+
+enum { MAX_PARAMS = 96 };
+
+/* Parallel arrays that end with NULL, as PQconnectStartParams takes them. */
+struct params {
+    PQconninfoOption *parsed; /* owns what the arrays point to */
+    const char *names[MAX_PARAMS + 1];
+    const char *values[MAX_PARAMS + 1];
+    size_t n;
+};
+
+/* A later parameter of the same name wins. */
+static void params_add(struct params *params, const char *name, const char *value)
+{
+    must(params->n < MAX_PARAMS);
+    params->names[params->n] = name;
+    params->values[params->n] = value;
+    params->n++;
+}
+
+static bool params_have(const struct params *params, const char *name)
+{
+    for (size_t i = 0; i < params->n; i++) {
+        if (strcmp(params->names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* libpq's complaint about a dsn quotes pieces of it, and a password with a space in it
+ * is the usual reason: all from the first quote to the last is hidden. */
+static int fail_dsn(char *message, struct err *err)
+{
+    char *first = message ? strchr(message, '"') : NULL;
+    char *last = message ? strrchr(message, '"') : NULL;
+
+    if (first && last > first)
+        memmove(first + 1, last, strlen(last) + 1);
+    return err_set(err, ERR_CONFIG,
+                   "[postgres] dsn cannot be read: %s (\"\" hides what may be part of a "
+                   "password; quote values with spaces, percent-encode them in a URI)",
+                   message ? message : "out of memory");
+}
+
+/* With an unencoded @ or / in the password of a URI, libpq takes the rest of the
+ * password for a host name and quotes it when that does not resolve. */
+static bool uri_is_ambiguous(const char *dsn)
+{
+    const char *authority = strstr(dsn, "://");
+    const char *at;
+    size_t len;
+
+    if (!authority || strncmp(dsn, "postgres", strlen("postgres")) != 0)
+        return false;
+    authority += strlen("://");
+    len = strcspn(authority, "/");
+    at = memchr(authority, '@', len);
+    at = at ? at + 1 : authority + len;
+    return memchr(at, '@', strcspn(at, "?")) != NULL;
+}
+
+static int params_init(struct params *params, const char *dsn, enum pg_kind kind,
+                       struct err *err)
+{
+    char *message = NULL;
+
+    *params = (struct params){0};
+    if (uri_is_ambiguous(dsn))
+        return err_set(err, ERR_CONFIG,
+                       "[postgres] dsn: the URI has an @ too many; write @ and / in a "
+                       "password as %%40 and %%2F");
+    params->parsed = PQconninfoParse(dsn, &message);
+    if (!params->parsed) {
+        (void)fail_dsn(message, err);
+        PQfreemem(message);
+        return -1;
+    }
+    for (const PQconninfoOption *option = params->parsed; option->keyword; option++) {
+        if (option->val && strcmp(option->keyword, "replication") != 0)
+            params_add(params, option->keyword, option->val);
+    }
+    /* a service's file may have its own timeout, and what is added here would win */
+    if (!params_have(params, "connect_timeout") && !params_have(params, "service") &&
+        !getenv("PGCONNECT_TIMEOUT") && !getenv("PGSERVICE"))
+        params_add(params, "connect_timeout", "10");
+    params_add(params, "fallback_application_name", "walrelay");
+    /* for the words of errors and the names in catalogs; no effect on the stream */
+    params_add(params, "client_encoding", "UTF8");
+    if (kind == PG_REPLICATION)
+        params_add(params, "replication", "database");
+    return 0;
+}
+
+static void params_done(struct params *params)
+{
+    PQconninfoFree(params->parsed);
+}
+
+static void ignore_notice(void *arg, const char *message)
+{
+    (void)arg;
+    (void)message;
+}
+
+/* Connects and waits for it.  PQconnectdbParams would do, but it gives no SQLSTATE
+ * and prints the server's notices: both can be set only on a connection that has
+ * begun, so one is begun and at once made anew by PQreset, which waits as
+ * PQconnectdbParams does (each host with its own timeout). */
+static PGconn *connect_and_wait(const struct params *params)
+{
+    PGconn *conn = PQconnectStartParams(params->names, params->values, 0);
+
+    if (!conn || PQstatus(conn) == CONNECTION_BAD)
+        return conn;
+    (void)PQsetErrorVerbosity(conn, PQERRORS_VERBOSE);
+    (void)PQsetNoticeProcessor(conn, ignore_notice, NULL);
+    PQreset(conn);
+    (void)PQsetErrorVerbosity(conn, PQERRORS_DEFAULT);
+    return conn;
+}
+
+/* Whatever the role, the database or the user's options say, values in the stream
+ * and names in queries look the same (the output plugin formats with the settings of
+ * its session).  libpqwalreceiver clears search_path likewise. */
+static const char session_settings[] =
+    "SELECT pg_catalog.set_config('search_path', '', false),"
+    " pg_catalog.set_config('bytea_output', 'hex', false),"
+    " pg_catalog.set_config('DateStyle', 'ISO', false),"
+    " pg_catalog.set_config('IntervalStyle', 'postgres', false),"
+    " pg_catalog.set_config('TimeZone', 'UTC', false),"
+    " pg_catalog.set_config('extra_float_digits', '3', false)";
+
+static int settle(struct pg *pg, struct err *err)
+{
+    struct pg_result *result;
+
+    if (!pg->conn)
+        return err_set(err, ERR_RETRY, "PostgreSQL: out of memory for a connection");
+    if (PQstatus(pg->conn) != CONNECTION_OK)
+        return pg_fail_connect(kind_name(pg->kind), PQerrorMessage(pg->conn), err);
+    result = pg_query(pg, session_settings, 0, NULL, err);
+    pg_result_free(result);
+    return result ? 0 : -1;
+}
+
+struct pg *pg_connect(const char *dsn, enum pg_kind kind, struct err *err)
+{
+    struct pg *pg = calloc(1, sizeof(*pg));
+    struct params params;
+
+    if (!pg) {
+        (void)err_set(err, ERR_RETRY, "PostgreSQL: out of memory for a connection");
+        return NULL;
+    }
+    pg->kind = kind;
+    if (params_init(&params, dsn, kind, err) == 0) {
+        pg->conn = connect_and_wait(&params);
+        params_done(&params);
+        if (settle(pg, err) == 0)
+            return pg;
+    }
+    pg_close(pg);
+    return NULL;
+}
+
+void pg_close(struct pg *pg)
+{
+    if (!pg)
+        return;
+    PQfinish(pg->conn);
+    free(pg);
+}
+
+bool pg_ping_rejected(const char *dsn)
+{
+    struct params params;
+    PGPing ping;
+
+    if (params_init(&params, dsn, PG_SQL, NULL) < 0)
+        return false;
+    ping = PQpingParams(params.names, params.values, 0);
+    params_done(&params);
+    return ping == PQPING_REJECT;
+}
+
+int pg_server_version(const struct pg *pg)
+{
+    return PQserverVersion(pg->conn);
+}
+
+int pg_backend_pid(const struct pg *pg)
+{
+    return PQbackendPID(pg->conn);
+}
+
+const char *pg_parameter(const struct pg *pg, const char *name)
+{
+    return PQparameterStatus(pg->conn, name);
+}
+
+/* ---- one statement, blocking --------------------------------------------------- */
+
+struct pg_result *pg_query(struct pg *pg, const char *sql, int nparams,
+                           const char *const *params, struct err *err)
+{
+    PGresult *result;
+    ExecStatusType status;
+
+    must(pg->kind == PG_SQL || nparams == 0);
+    if (pg->kind == PG_REPLICATION) /* a walsender knows only the simple protocol */
+        result = PQexec(pg->conn, sql);
+    else
+        result = PQexecParams(pg->conn, sql, nparams, NULL, params, NULL, NULL, 0);
+    status = PQresultStatus(result);
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
+        return wrap(result);
+    if (result)
+        (void)fail_result(pg, result, err);
+    else
+        (void)fail_connection(pg, err);
+    PQclear(result);
+    return NULL;
+}
+
+void pg_result_free(struct pg_result *result)
+{
+    PQclear((PGresult *)result);
+}
+
+int pg_rows(const struct pg_result *result)
+{
+    return PQntuples(unwrap(result));
+}
+
+const char *pg_value(const struct pg_result *result, int row, int column)
+{
+    if (PQgetisnull(unwrap(result), row, column))
+        return NULL;
+    return PQgetvalue(unwrap(result), row, column);
+}
+
+/* ---- CopyBoth, never blocking -------------------------------------------------- */
+
+int pg_send(struct pg *pg, const char *sql, struct err *err)
+{
+    if (PQsetnonblocking(pg->conn, 1) != 0 || !PQsendQuery(pg->conn, sql))
+        return fail_connection(pg, err);
+    return 0;
+}
+
+int pg_socket(const struct pg *pg)
+{
+    return PQsocket(pg->conn);
+}
+
+/* After the end of the copy, or on a broken connection whose last bytes may hold the
+ * server's reason: -1 with err set if it gave one, else 0.  PQisBusy parses what has
+ * arrived, so PQgetResult does not wait. */
+static int server_said(struct pg *pg, struct err *err)
+{
+    PGresult *result = PQisBusy(pg->conn) ? NULL : PQgetResult(pg->conn);
+    int rc = 0;
+
+    if (PQresultStatus(result) == PGRES_FATAL_ERROR && result)
+        rc = fail_result(pg, result, err);
+    PQclear(result);
+    return rc;
+}
+
+int pg_consume(struct pg *pg, struct err *err)
+{
+    char *bytes;
+
+    if (PQconsumeInput(pg->conn))
+        return 0;
+    if (is_out_of_memory(PQerrorMessage(pg->conn)))
+        return fail_connection(pg, err);
+    /* the server's last words stand behind changes that nobody will read */
+    while (PQgetCopyData(pg->conn, &bytes, 1) > 0)
+        PQfreemem(bytes);
+    if (server_said(pg, err) == 0)
+        (void)fail_connection(pg, err);
+    return -1;
+}
+
+int pg_copy_begun(struct pg *pg, struct err *err)
+{
+    PGresult *result;
+    ExecStatusType status;
+
+    if (PQisBusy(pg->conn))
+        return 0;
+    result = PQgetResult(pg->conn);
+    status = PQresultStatus(result);
+    if (!result)
+        return fail_connection(pg, err);
+    if (status == PGRES_FATAL_ERROR)
+        (void)fail_result(pg, result, err);
+    else if (status != PGRES_COPY_BOTH)
+        (void)err_set(err, ERR_INTERNAL, "PostgreSQL answered %s instead of a stream",
+                      PQresStatus(status));
+    PQclear(result);
+    return status == PGRES_COPY_BOTH ? 1 : -1;
+}
+
+int pg_copy_get(struct pg *pg, struct frame *ret, struct err *err)
+{
+    char *bytes = NULL;
+    int n = PQgetCopyData(pg->conn, &bytes, 1);
+
+    if (n > 0) { /* malloc'ed by libpq; PQfreemem is free() but on Windows */
+        *ret = (struct frame){bytes, (size_t)n};
+        return 1;
+    }
+    if (n == 0)
+        return 0;
+    if (n == -1)
+        return server_said(pg, err) < 0 ? -1 : 2;
+    return fail_connection(pg, err);
+}
+
+int pg_copy_put(struct pg *pg, struct slice bytes, struct err *err)
+{
+    /* 0, "would block", comes only when libpq's buffer cannot grow */
+    if (PQputCopyData(pg->conn, bytes.ptr, (int)bytes.len) != 1)
+        return fail_connection(pg, err);
+    return pg_flush(pg, err) < 0 ? -1 : 0;
+}
+
+int pg_copy_end(struct pg *pg, struct err *err)
+{
+    if (PQputCopyEnd(pg->conn, NULL) != 1)
+        return fail_connection(pg, err);
+    return pg_flush(pg, err) < 0 ? -1 : 0;
+}
+
+int pg_flush(struct pg *pg, struct err *err)
+{
+    int rc = PQflush(pg->conn);
+
+    return rc < 0 ? fail_connection(pg, err) : rc;
+}
