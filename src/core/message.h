@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The header that holds a timestamp which gave way to the commit time. */
+#define HEADER_GIVEN_TIMESTAMP "walrelay.timestamp"
+
 #define PARTITION_ANY (-1) /* by key, as Java's default partitioner does */
 
 struct header {

@@ -1,0 +1,277 @@
+/* window.c - see window.h.
+ *
+ * A block of bytes never wraps: one that does not fit before the end of the ring
+ * begins at its start, and the gap belongs to it.  Each entry remembers where its
+ * block ends; the block of the front entry begins where its predecessor's ended. */
+#include "core/window.h"
+
+#include "base/must.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What librdkafka 2.0.2 keeps beside the bytes, measured: its message, and each
+ * header with the copy of its name and value. */
+enum { MESSAGE_OVERHEAD = 190, HEADER_OVERHEAD = 110 };
+
+struct block {
+    size_t begin;
+    size_t end; /* begin of the next block, before it wraps */
+};
+
+struct window {
+    char *bytes;
+    size_t cap_bytes;
+    size_t used_from; /* begin of the front block */
+    size_t used_to;   /* end of the newest block */
+
+    struct entry *entries;
+    struct block *blocks;
+    size_t mask; /* number of entries - 1, a power of two */
+    window_seq_t begin;
+    window_seq_t end;
+
+    size_t pending;
+    size_t cost;
+    size_t max_cost;
+};
+
+static size_t power_of_two(size_t n)
+{
+    size_t p = 16;
+
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+struct window *window_new(size_t max_entries, size_t max_bytes)
+{
+    struct window *window = calloc(1, sizeof(*window));
+    size_t n = power_of_two(max_entries);
+
+    if (!window)
+        return NULL;
+    window->mask = n - 1;
+    window->max_cost = max_bytes;
+    window->cap_bytes = max_bytes / 2 + 4096;
+    window->bytes = malloc(window->cap_bytes);
+    window->entries = calloc(n, sizeof(*window->entries));
+    window->blocks = calloc(n, sizeof(*window->blocks));
+    if (!window->bytes || !window->entries || !window->blocks) {
+        window_free(window);
+        return NULL;
+    }
+    return window;
+}
+
+void window_free(struct window *window)
+{
+    if (!window)
+        return;
+    free(window->bytes);
+    free(window->entries);
+    free(window->blocks);
+    free(window);
+}
+
+struct entry *window_entry(struct window *window, window_seq_t seq)
+{
+    must(seq - window->begin < window->end - window->begin);
+    return &window->entries[seq & window->mask];
+}
+
+/* Room for size bytes behind the newest block: false, or *ret is where they begin. */
+static bool find_room(const struct window *window, size_t size, size_t *ret)
+{
+    size_t from = window->used_from;
+    size_t to = window->used_to;
+
+    if (window->begin == window->end) {
+        *ret = 0;
+        return size <= window->cap_bytes;
+    }
+    if (to > from) { /* one piece in the middle */
+        if (window->cap_bytes - to >= size) {
+            *ret = to;
+            return true;
+        }
+        *ret = 0;
+        return size < from; /* not equal: to == from would mean empty */
+    }
+    *ret = to;
+    return size < from - to;
+}
+
+/* Never 0: blocks of no bytes would make a full ring look like an empty one. */
+static size_t align8(size_t n)
+{
+    return (n + 8) & ~(size_t)7;
+}
+
+/* One more for walrelay.timestamp, see window_use_commit_time. */
+static size_t header_room(const struct message *m)
+{
+    return m->nheaders + (m->given_timestamp.ptr ? 1 : 0);
+}
+
+static size_t block_size(const struct message *m)
+{
+    size_t size = header_room(m) * sizeof(struct header);
+
+    for (size_t i = 0; i < m->nheaders; i++)
+        size += m->headers[i].value.len;
+    return align8(size + m->key.len + m->payload.len + m->given_timestamp.len +
+                  m->event_id.len + m->event_type.len + m->aggregate_id.len);
+}
+
+static size_t cost_of(const struct message *m, size_t block)
+{
+    size_t cost = block + MESSAGE_OVERHEAD + m->nheaders * HEADER_OVERHEAD;
+
+    for (size_t i = 0; i < m->nheaders; i++)
+        cost += m->headers[i].name.len + m->headers[i].value.len;
+    return cost;
+}
+
+/* An absent slice stays absent, an empty one stays present. */
+static struct slice copy(char **to, struct slice from)
+{
+    struct slice s = {*to, from.len};
+
+    if (!from.ptr)
+        return from;
+    if (from.len > 0)
+        memcpy(*to, from.ptr, from.len);
+    *to += from.len;
+    return s;
+}
+
+static void fill(struct entry *entry, const struct message *m, char *block)
+{
+    struct header *headers = (struct header *)(void *)block;
+    char *to = block + header_room(m) * sizeof(struct header);
+
+    entry->key = copy(&to, m->key);
+    entry->payload = copy(&to, m->payload);
+    for (size_t i = 0; i < m->nheaders; i++) {
+        headers[i].name = m->headers[i].name;
+        headers[i].value = copy(&to, m->headers[i].value);
+    }
+    entry->headers = headers;
+    entry->nheaders = m->nheaders;
+    entry->partition = m->partition;
+    entry->timestamp_ms = m->timestamp_ms;
+    entry->commit_ms = m->commit_ms;
+    entry->given_timestamp = copy(&to, m->given_timestamp);
+    entry->table = m->table;
+    entry->event_id = copy(&to, m->event_id);
+    entry->event_type = copy(&to, m->event_type);
+    entry->aggregate_id = copy(&to, m->aggregate_id);
+    entry->lsn = m->lsn;
+}
+
+bool window_add(struct window *window, const struct message *message, ticket_t ticket)
+{
+    size_t size = block_size(message);
+    size_t cost = cost_of(message, size);
+    size_t at;
+    struct entry *entry;
+
+    if (window->end - window->begin > window->mask || !find_room(window, size, &at))
+        return false;
+    /* One message alone may cost more than the budget leaves: it must go some time. */
+    if (window->cost + cost > window->max_cost && window->begin != window->end)
+        return false;
+    if (window->begin == window->end)
+        window->used_from = at;
+    entry = &window->entries[window->end & window->mask];
+    window->blocks[window->end & window->mask] = (struct block){at, at + size};
+    window->used_to = at + size;
+    window->end++;
+    window->pending++;
+    window->cost += cost;
+    *entry = (struct entry){.state = ENTRY_QUEUED, .ticket = ticket, .cost_bytes = cost};
+    fill(entry, message, window->bytes + at);
+    return true;
+}
+
+void window_undo_add(struct window *window)
+{
+    const struct entry *entry = window_entry(window, window->end - 1);
+
+    must(entry->state == ENTRY_QUEUED);
+    window->end--;
+    window->pending--;
+    window->cost -= entry->cost_bytes;
+    if (window->begin != window->end)
+        window->used_to = window->blocks[(window->end - 1) & window->mask].end;
+}
+
+window_seq_t window_begin(const struct window *window)
+{
+    return window->begin;
+}
+
+window_seq_t window_end(const struct window *window)
+{
+    return window->end;
+}
+
+bool window_use_commit_time(struct entry *entry)
+{
+    if (!entry->given_timestamp.ptr)
+        return false;
+    entry->headers[entry->nheaders++] =
+        (struct header){slice_of(HEADER_GIVEN_TIMESTAMP), entry->given_timestamp};
+    entry->given_timestamp = (struct slice){0};
+    entry->timestamp_ms = entry->commit_ms;
+    return true;
+}
+
+void window_clear(struct window *window)
+{
+    window->begin = window->end;
+    window->pending = 0;
+    window->cost = 0;
+}
+
+size_t window_max_entries(const struct window *window)
+{
+    return window->mask + 1;
+}
+
+static void leave(struct window *window)
+{
+    while (window->begin != window->end) {
+        const struct entry *entry = &window->entries[window->begin & window->mask];
+
+        if (entry->state != ENTRY_DONE)
+            break;
+        window->cost -= entry->cost_bytes;
+        window->begin++;
+    }
+    if (window->begin != window->end)
+        window->used_from = window->blocks[window->begin & window->mask].begin;
+}
+
+void window_mark_done(struct window *window, window_seq_t seq)
+{
+    struct entry *entry = window_entry(window, seq);
+
+    must(entry->state != ENTRY_DONE);
+    entry->state = ENTRY_DONE;
+    window->pending--;
+    if (seq == window->begin)
+        leave(window);
+}
+
+size_t window_pending(const struct window *window)
+{
+    return window->pending;
+}
+
+size_t window_cost_bytes(const struct window *window)
+{
+    return window->cost;
+}

@@ -1,0 +1,88 @@
+/* producer.h - one instance of librdkafka's idempotent producer; with kafka_error.c
+ * the only place that knows librdkafka.
+ *
+ * It sends what it is told where it is told.  What is sent when, and what is sent again
+ * by the next instance, is decided in sink.c. */
+#ifndef WALRELAY_IO_PRODUCER_H
+#define WALRELAY_IO_PRODUCER_H
+
+#include "base/err.h"
+#include "core/config.h"
+#include "core/window.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct producer;
+struct producer_topic;
+
+/* All are called in the thread that calls producer_poll or producer_push, inside it. */
+struct producer_callbacks {
+    /* Delivery report, one for each message sent, except that a producer with a fatal
+     * error may keep some back for ever.  partition: where it went, or was to go. */
+    void (*report)(void *arg, window_seq_t seq, int32_t partition, int error);
+    /* Something is wrong with a broker or with the producer; reason is librdkafka's. */
+    void (*trouble)(void *arg, int error, const char *reason);
+    /* A line of librdkafka's own log; level as in syslog(3), 0 to 7. */
+    void (*log)(void *arg, int level, const char *text);
+    void *arg;
+};
+
+struct producer_options {
+    const struct kafka_property *properties; /* the user's, which win over ours */
+    size_t nproperties;
+    size_t batch_bytes;  /* lowers batch.size; 0: leave it */
+    size_t max_messages; /* librdkafka's queue must hold at least that many */
+    struct producer_callbacks callbacks;
+};
+
+/* NULL with err set: ERR_CONFIG in librdkafka's words, ERR_RETRY without threads or
+ * memory.  Does not wait for a broker. */
+struct producer *producer_new(const struct producer_options *options, struct err *err)
+    __attribute__((warn_unused_result));
+
+/* What was not sent is dropped, without a report; its topics go with it.  Takes some
+ * milliseconds, and may be done in another thread: no callback runs any more. */
+void producer_free(struct producer *producer);
+
+/* Readable when producer_poll has something to do.  Never -1. */
+int producer_fd(const struct producer *producer);
+
+/* Runs the callbacks of all that is waiting, without waiting. */
+void producer_poll(struct producer *producer);
+
+/* Sends what waits for linger.ms now.  Waits up to a millisecond, as rd_kafka_flush
+ * with 0 gives up before its threads wake.  Runs callbacks. */
+void producer_push(struct producer *producer);
+
+/* The user's batch.size and message.max.bytes, or librdkafka's default. */
+size_t producer_batch_bytes(const struct producer *producer);
+size_t producer_max_message_bytes(const struct producer *producer);
+
+/* A handle makes the first message faster than a name does (0.7 s with 2.0.2).  Lives as
+ * long as producer, unless freed earlier: no message of it may be under way then.
+ * NULL: *error is why. */
+struct producer_topic *producer_topic_new(struct producer *producer, const char *name,
+                                          int *error) __attribute__((warn_unused_result));
+void producer_topic_free(struct producer_topic *topic);
+
+/* How many partitions the last message by key met; 0 before the first. */
+int32_t producer_partition_count(const struct producer_topic *topic);
+
+/* The partition of key among count, as Java's default partitioner has it (murmur2); a
+ * random one for an absent key. */
+int32_t producer_partition_of(const struct producer_topic *topic, struct slice key,
+                              int32_t count);
+
+/* Sends entry, whose slices must live until its report, or until producer_free.
+ * partition: a number, or PARTITION_ANY for the partition of its key; if the topic has
+ * another number of partitions than producer_partition_count says, PARTITION_ANY fails
+ * once with KAFKA_BAD_PARTITION, is not sent, and the count is right afterwards.
+ *
+ * 0, or an error number; then nothing was sent and there will be no report. */
+int producer_send(struct producer *producer, struct producer_topic *topic,
+                  const struct entry *entry, int32_t partition, window_seq_t seq)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,374 @@
+#include "base/clock.h"
+#include "base/must.h"
+#include "io/kafka_error.h"
+#include "io/sink_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    ENTRY_BYTES_GUESS = 1024, /* the window has one entry for that much memory */
+    REBUILD_MS = 100,
+    REBUILD_MAX_MS = 10000,
+    STALL_MS = 10000, /* without an acknowledgement before an operator hears of it */
+    CHECK_EVERY_MS = 1000,
+};
+
+/* ---- telling ------------------------------------------------------------------ */
+
+void sink_tell(struct sink *sink, enum log_level level, const struct log_field *fields,
+               const char *text)
+{
+    sink->options.notice(sink->options.notice_arg, level, fields, text);
+}
+
+static void tell_entry(struct sink *sink, enum log_level level, const struct entry *entry,
+                       const char *text)
+{
+    struct log_field fields[] = {{"topic", sink_topic_name(entry->topic)},
+                                 {"table", entry->table},
+                                 {"event_id", entry->event_id},
+                                 {"event_type", entry->event_type},
+                                 {"aggregate_id", entry->aggregate_id},
+                                 LOG_END};
+
+    sink_tell(sink, level, fields, text);
+}
+
+/* ---- callbacks of the producer -------------------------------------------------- */
+
+static void acknowledged(struct sink *sink, struct entry *entry, window_seq_t seq,
+                         int32_t n)
+{
+    struct topic *topic = entry->topic;
+    struct partition *partition = topic_partition(topic, n);
+
+    must(partition && sink->nacked < sink->acked_cap);
+    partition->warm = true;
+    partition->acked_ms = sink->now_ms;
+    if (entry->sent_partition >= 0)
+        partition->in_flight--;
+    else
+        topic->probing = false;
+    if (topic->waiting.n > 0 || partition->waiting.n > 0)
+        sink_make_ready(sink, topic);
+    topic->in_flight--;
+    topic->entries--;
+    backoff_reset(&topic->backoff);
+    sink->acked[(sink->acked_first + sink->nacked++) % sink->acked_cap] = entry->ticket;
+    window_mark_done(sink->window, seq);
+}
+
+static void came_up(struct sink *sink)
+{
+    sink->progress_ms = sink->now_ms;
+    if (sink->up)
+        return;
+    sink->up = true;
+    if (sink->trouble != 0 || sink->stall_told_ms != 0)
+        sink_tell(sink, LOG_INFO, NULL, "Kafka acknowledges again");
+    sink->trouble = 0;
+    sink->stall_told_ms = 0;
+    backoff_reset(&sink->backoff);
+}
+
+void sink_on_report(void *arg, window_seq_t seq, int32_t partition, int error)
+{
+    struct sink *sink = arg;
+    struct entry *entry = window_entry(sink->window, seq);
+
+    must(entry->state == ENTRY_SENT);
+    if (error != 0) {
+        sink_fail(sink, error, entry->topic, partition, seq, NULL);
+        return;
+    }
+    acknowledged(sink, entry, seq, partition);
+    came_up(sink);
+}
+
+void sink_on_trouble(void *arg, int error, const char *reason)
+{
+    struct sink *sink = arg;
+    struct log_field fields[] = {{"code", slice_of(kafka_error_name(error))}, LOG_END};
+    const char *cure = kafka_error_cure(error);
+    char text[ERR_TEXT_MAX];
+
+    if (kafka_error_verdict(error) == KAFKA_REBUILD) {
+        sink_fail(sink, error, NULL, PARTITION_ANY, 0, reason);
+        return;
+    }
+    sink->up = false;
+    if (error == sink->trouble && sink->now_ms - sink->trouble_ms < SINK_WARN_EVERY_MS)
+        return;
+    sink->trouble = error;
+    sink->trouble_ms = sink->now_ms;
+    (void)snprintf(text, sizeof(text), "Kafka: %s%s%s", reason, *cure ? "; " : "", cure);
+    sink_tell(sink, LOG_WARNING, fields, text);
+}
+
+void sink_on_log(void *arg, int level, const char *text)
+{
+    struct sink *sink = arg;
+    enum log_level ours = level <= 3 ? LOG_WARNING : level <= 4 ? LOG_INFO : LOG_DEBUG;
+
+    sink_tell(sink, ours, NULL, text);
+}
+
+/* ---- timers ----------------------------------------------------------------------- */
+
+static void resume_topics(struct sink *sink)
+{
+    for (struct topic *t = topics_next(sink->topics, NULL); t;
+         t = topics_next(sink->topics, t)) {
+        if (t->suspended && sink->now_ms >= t->suspended_until_ms) {
+            t->suspended = false;
+            sink_make_ready(sink, t);
+        }
+    }
+}
+
+static void warn_of_missing_topics(struct sink *sink)
+{
+    for (struct topic *t = topics_next(sink->topics, NULL); t;
+         t = topics_next(sink->topics, t)) {
+        if (!t->probing || sink->now_ms - t->probing_ms < STALL_MS ||
+            (t->warned_ms != 0 && sink->now_ms - t->warned_ms < SINK_WARN_EVERY_MS))
+            continue;
+        t->warned_ms = sink->now_ms;
+        tell_entry(sink, LOG_WARNING, window_entry(sink->window, t->probe),
+                   "Kafka has not taken the first event of this topic; if the topic does "
+                   "not exist, create it; its events wait");
+    }
+}
+
+static void warn_of_stall(struct sink *sink)
+{
+    window_seq_t seq = window_begin(sink->window);
+    char text[128];
+
+    if (sink->now_ms - sink->progress_ms < STALL_MS ||
+        (sink->stall_told_ms != 0 &&
+         sink->now_ms - sink->stall_told_ms < SINK_WARN_EVERY_MS))
+        return;
+    sink->stall_told_ms = sink->now_ms;
+    sink->up = false;
+    (void)snprintf(
+        text, sizeof(text),
+        "Kafka has acknowledged nothing for %d s; %zu events wait, the first is",
+        (int)((sink->now_ms - sink->progress_ms) / 1000), window_pending(sink->window));
+    tell_entry(sink, LOG_WARNING, window_entry(sink->window, seq), text);
+}
+
+static void check(struct sink *sink)
+{
+    if (sink->now_ms < sink->check_ms)
+        return;
+    sink->check_ms = sink->now_ms + CHECK_EVERY_MS;
+    if (window_pending(sink->window) == 0) {
+        sink->progress_ms = sink->now_ms;
+        return;
+    }
+    warn_of_stall(sink);
+    if (sink->phase != SINK_RUNNING)
+        return;
+    warn_of_missing_topics(sink);
+    resume_topics(sink);
+}
+
+/* ---- the interface ------------------------------------------------------------------
+ */
+
+struct sink *sink_new(const struct sink_options *options, struct err *err)
+{
+    struct sink *sink = calloc(1, sizeof(*sink));
+    size_t entries = (size_t)(options->memory_bytes / ENTRY_BYTES_GUESS);
+
+    if (!sink)
+        goto no_memory;
+    sink->options = *options;
+    sink->random = (uint64_t)clock_wall_us() | 1;
+    backoff_init(&sink->backoff, REBUILD_MS, REBUILD_MAX_MS);
+    sink->window = window_new(entries, (size_t)options->memory_bytes);
+    sink->topics = topics_new();
+    if (!sink->window || !sink->topics)
+        goto no_memory;
+    sink->acked_cap = window_max_entries(sink->window);
+    sink->acked = calloc(sink->acked_cap, sizeof(*sink->acked));
+    if (!sink->acked)
+        goto no_memory;
+    sink->now_ms = clock_mono_ms();
+    sink->progress_ms = sink->now_ms;
+    if (sink_make_producer(sink, err) != 0) {
+        sink_free(sink);
+        return NULL;
+    }
+    return sink;
+no_memory:
+    (void)err_set(err, ERR_INTERNAL, "out of memory for %zu events", entries);
+    sink_free(sink);
+    return NULL;
+}
+
+void sink_free(struct sink *sink)
+{
+    if (!sink)
+        return;
+    if (sink->job)
+        job_finish(sink->job);
+    producer_free(sink->producer);
+    topics_free(sink->topics);
+    window_free(sink->window);
+    free(sink->acked);
+    free(sink);
+}
+
+/* librdkafka's own sum (rd_kafka_msg_new0), so that it never refuses one later. */
+static int fits_kafka(const struct sink *sink, const struct message *m, struct err *err)
+{
+    size_t size = 36 + m->key.len + m->payload.len;
+
+    for (size_t i = 0; i < m->nheaders; i++)
+        size += m->headers[i].name.len + m->headers[i].value.len + 10;
+    if (size <= sink->max_message_bytes)
+        return 0;
+    return err_set_code(
+        err, ERR_POISON, "MSG_SIZE_TOO_LARGE",
+        "table %.*s, event id %.*s at %" LSN_FMT
+        ": a record of %zu bytes for topic %.*s is over message.max.bytes "
+        "= %zu; raise it in [kafka], and max.message.bytes of the topic",
+        SLICE_ARG(m->table), SLICE_ARG(m->event_id), LSN_ARG(m->lsn), size,
+        SLICE_ARG(m->topic), sink->max_message_bytes);
+}
+
+static bool may_offer(const struct sink *sink)
+{
+    return sink->phase == SINK_RUNNING && sink->failure.error == 0;
+}
+
+int sink_put(struct sink *sink, const struct message *message, ticket_t ticket,
+             struct err *err)
+{
+    struct topic *topic;
+    struct entry *entry;
+    window_seq_t seq = window_end(sink->window);
+
+    if (fits_kafka(sink, message, err) != 0)
+        return -1;
+    topic = sink->dropping ? NULL : topics_get(sink->topics, message->topic);
+    if (!topic || !window_add(sink->window, message, ticket))
+        return 0;
+    entry = window_entry(sink->window, seq);
+    entry->topic = topic;
+    topic->entries++;
+    if (sink->cursor != seq || !may_offer(sink))
+        return 1;
+    if (sink_offer(sink, seq) == OFFER_FULL) {
+        topic->entries--;
+        window_undo_add(sink->window);
+        return 0;
+    }
+    sink->cursor++;
+    return 1;
+}
+
+bool sink_done(struct sink *sink, ticket_t *ret)
+{
+    if (sink->nacked == 0)
+        return false;
+    *ret = sink->acked[sink->acked_first];
+    sink->acked_first = (sink->acked_first + 1) % sink->acked_cap;
+    sink->nacked--;
+    return true;
+}
+
+void sink_push(struct sink *sink)
+{
+    if (!may_offer(sink) || sink->pushed == sink->cursor ||
+        window_begin(sink->window) < sink->pushed)
+        return;
+    sink->pushed = sink->cursor;
+    producer_push(sink->producer);
+}
+
+void sink_drop(struct sink *sink)
+{
+    for (window_seq_t seq = window_begin(sink->window); seq != window_end(sink->window);
+         seq++) {
+        const struct entry *entry = window_entry(sink->window, seq);
+
+        if (entry->state != ENTRY_DONE)
+            ((struct topic *)entry->topic)->entries--;
+    }
+    window_clear(sink->window);
+    sink->cursor = window_end(sink->window);
+    sink->pushed = sink->cursor;
+    sink->nacked = 0;
+    sink->failure = (struct sink_failure){0};
+    if (sink->phase == SINK_RUNNING) {
+        sink->restart_ms = sink->now_ms;
+        sink_begin_destroying(sink);
+    }
+    sink->dropping = sink->phase == SINK_DESTROYING;
+}
+
+/* Others wait for a message that travels alone: it should not wait for a batch. */
+static void hurry(struct sink *sink)
+{
+    if (!sink->hurry)
+        return;
+    sink->hurry = false;
+    producer_push(sink->producer);
+}
+
+int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
+{
+    sink->now_ms = now_ms;
+    if (sink_serve_rebuild(sink, err) != 0)
+        return -1;
+    check(sink);
+    if (sink->phase != SINK_RUNNING)
+        return 0;
+    if (sink->failure.error == 0)
+        producer_poll(sink->producer);
+    if (sink->failure.error == 0)
+        sink_release_ready(sink);
+    if (sink->failure.error == 0)
+        sink_offer_from_cursor(sink);
+    if (sink->failure.error == 0)
+        hurry(sink);
+    return sink->failure.error == 0 ? 0 : sink_conclude(sink, err);
+}
+
+size_t sink_fds(const struct sink *sink, struct pollfd *fds)
+{
+    if (sink->phase == SINK_RUNNING)
+        fds[0] = (struct pollfd){producer_fd(sink->producer), POLLIN, 0};
+    else if (sink->phase == SINK_DESTROYING)
+        fds[0] = (struct pollfd){job_fd(sink->job), POLLIN, 0};
+    else
+        return 0;
+    return 1;
+}
+
+int64_t sink_deadline(const struct sink *sink)
+{
+    int64_t deadline = CLOCK_NEVER;
+
+    if (sink->phase == SINK_WAITING)
+        deadline = sink->restart_ms;
+    if (sink->failure.error != 0 || (sink->phase == SINK_RUNNING && sink->ready))
+        return sink->now_ms;
+    if (window_pending(sink->window) > 0)
+        deadline = clock_min(deadline, sink->check_ms);
+    return deadline;
+}
+
+size_t sink_pending(const struct sink *sink)
+{
+    return window_pending(sink->window);
+}
+
+bool sink_is_up(const struct sink *sink)
+{
+    return sink->up;
+}

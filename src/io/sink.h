@@ -1,0 +1,81 @@
+/* sink.h - messages into Kafka, in order, and the tickets of those that are durable.
+ *
+ * An idempotent producer with the gapless guarantee and acks=all.  The sink owns the
+ * messages that are not acknowledged.  One rule covers every failure: any failed
+ * delivery report, and any produce error but a full queue, stops sending at once; the
+ * producer is destroyed, a new one made, and what is not acknowledged is sent again,
+ * in order.
+ *
+ * Nothing here blocks longer than a millisecond.  One thread owns a sink; librdkafka's
+ * callbacks run in it too, inside sink_serve and sink_push. */
+#ifndef WALRELAY_IO_SINK_H
+#define WALRELAY_IO_SINK_H
+
+#include "base/err.h"
+#include "base/log.h"
+#include "core/config.h"
+#include "core/ledger.h"
+#include "core/message.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sink;
+
+/* Something an operator should know: Kafka went away or came back, a topic is missing. */
+typedef void (*sink_notice_t)(void *arg, enum log_level level,
+                              const struct log_field *fields, const char *text);
+
+struct sink_options {
+    const struct kafka_property *properties; /* borrowed for the sink's life */
+    size_t nproperties;
+    uint64_t memory_bytes; /* ceiling of the unacknowledged messages */
+    sink_notice_t notice;
+    void *notice_arg;
+};
+
+/* NULL with err set: ERR_CONFIG when librdkafka refuses a property, in its words. */
+struct sink *sink_new(const struct sink_options *options, struct err *err)
+    __attribute__((warn_unused_result));
+
+/* Drops what is not acknowledged.  May take some milliseconds. */
+void sink_free(struct sink *sink);
+
+/* 1: taken (copied); 0: full, try again after sink_serve; -1: err is set, ERR_POISON
+ * when Kafka can never take this message: then the sink is as before. */
+int sink_put(struct sink *sink, const struct message *message, ticket_t ticket,
+             struct err *err) __attribute__((warn_unused_result));
+
+/* One ticket of a message that became durable; false when there is none.  A ticket
+ * comes once for each of its messages. */
+bool sink_done(struct sink *sink, ticket_t *ret) __attribute__((warn_unused_result));
+
+/* What was put so far should leave now rather than wait for a batch to fill.  Called
+ * whenever the source has nothing more to read; does something only when nothing else
+ * is under way, so that under load batches form while others travel. */
+void sink_push(struct sink *sink);
+
+/* Reports and state changes.  -1 with err set: the process should stop. */
+int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
+    __attribute__((warn_unused_result));
+
+/* For poll(2): at most SINK_FDS entries are filled; how many. */
+enum { SINK_FDS = 2 };
+size_t sink_fds(const struct sink *sink, struct pollfd *fds);
+
+/* When sink_serve has something to do without an event. */
+int64_t sink_deadline(const struct sink *sink);
+
+/* Messages not acknowledged. */
+size_t sink_pending(const struct sink *sink);
+
+/* Forgets all messages, and destroys the producer so that what librdkafka still holds
+ * is not sent late. */
+void sink_drop(struct sink *sink);
+
+/* Kafka answers: the last that was heard of it was good. */
+bool sink_is_up(const struct sink *sink);
+
+#endif

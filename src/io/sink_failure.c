@@ -1,0 +1,242 @@
+/* sink_failure.c - what a failure means, and the next producer; see sink_state.h. */
+#include "base/must.h"
+#include "io/kafka_error.h"
+#include "io/sink_state.h"
+
+#include <stdio.h>
+
+/* The first one counts; a batch fails with one report for each of its messages. */
+void sink_fail(struct sink *sink, int error, struct topic *topic, int32_t partition,
+               window_seq_t seq, const char *reason)
+{
+    struct sink_failure *f = &sink->failure;
+
+    if (f->error == 0) {
+        *f = (struct sink_failure){
+            .error = error, .topic = topic, .partition = partition, .first = seq};
+        (void)snprintf(f->reason, sizeof(f->reason), "%s",
+                       reason ? reason : kafka_error_text(error));
+    }
+    if (f->error == error && f->topic == topic && f->partition == partition) {
+        f->suspects++;
+        f->last = seq;
+    }
+}
+
+static void destroy_producer(void *arg)
+{
+    producer_free(arg);
+}
+
+/* In a job, as it may take a while; at once if there is no thread for it. */
+void sink_begin_destroying(struct sink *sink)
+{
+    topics_forget_producer(sink->topics);
+    sink->ready = NULL;
+    sink->job = job_start(destroy_producer, sink->producer, NULL);
+    if (!sink->job)
+        producer_free(sink->producer);
+    sink->producer = NULL;
+    sink->phase = sink->job ? SINK_DESTROYING : SINK_WAITING;
+}
+
+static void unsend_all(struct sink *sink)
+{
+    window_seq_t end = window_end(sink->window);
+
+    for (window_seq_t seq = window_begin(sink->window); seq != end; seq++) {
+        struct entry *entry = window_entry(sink->window, seq);
+
+        if (entry->state == ENTRY_SENT)
+            entry->state = ENTRY_QUEUED;
+    }
+    sink->cursor = window_begin(sink->window);
+    sink->pushed = sink->cursor;
+}
+
+static uint64_t next_random(struct sink *sink)
+{
+    sink->random ^= sink->random << 13; /* xorshift64: for jitter only */
+    sink->random ^= sink->random >> 7;
+    sink->random ^= sink->random << 17;
+    return sink->random;
+}
+
+int sink_make_producer(struct sink *sink, struct err *err)
+{
+    struct producer_options options = {
+        .properties = sink->options.properties,
+        .nproperties = sink->options.nproperties,
+        .batch_bytes = sink->batch_bytes,
+        .max_messages = sink->acked_cap + 1,
+        .callbacks = {sink_on_report, sink_on_trouble, sink_on_log, sink},
+    };
+
+    sink->producer = producer_new(&options, err);
+    if (!sink->producer)
+        return -1;
+    sink->phase = SINK_RUNNING;
+    sink->max_message_bytes = producer_max_message_bytes(sink->producer);
+    return 0;
+}
+
+/* ---- what a failure means --------------------------------------------------------- */
+
+static void describe(struct sink *sink, char *text, size_t size)
+{
+    const struct sink_failure *f = &sink->failure;
+    const char *cure = kafka_error_cure(f->error);
+    char where[300] = "";
+    char who[400] = "";
+
+    if (f->topic)
+        (void)snprintf(where, sizeof(where), "topic %s partition %d: ", f->topic->name,
+                       (int)f->partition);
+    if (f->topic) {
+        const struct entry *first = window_entry(sink->window, f->first);
+        const struct entry *last = window_entry(sink->window, f->last);
+
+        (void)snprintf(who, sizeof(who),
+                       "; %zu event%s of table %.*s, from id %.*s at %" LSN_FMT
+                       " to id %.*s at %" LSN_FMT,
+                       f->suspects, f->suspects == 1 ? "" : "s in the batch",
+                       SLICE_ARG(first->table), SLICE_ARG(first->event_id),
+                       LSN_ARG(first->lsn), SLICE_ARG(last->event_id),
+                       LSN_ARG(last->lsn));
+    }
+    (void)snprintf(text, size, "Kafka refuses: %s%s (%s)%s%s%s", where, f->reason,
+                   kafka_error_name(f->error), who, *cure ? "; " : "", cure);
+}
+
+static int poison(struct sink *sink, struct err *err)
+{
+    char text[ERR_TEXT_MAX];
+
+    describe(sink, text, sizeof(text));
+    return err_set_code(err, ERR_POISON, kafka_error_name(sink->failure.error), "%s",
+                        text);
+}
+
+static bool is_suspect(const struct sink *sink, const struct entry *entry)
+{
+    return entry->state != ENTRY_DONE && entry->topic == sink->failure.topic;
+}
+
+/* The suspects with a timestamp of their own travel with the commit time from now on.
+ * False: there are none, so the clocks or the topic's limits are to blame. */
+static bool use_commit_times(struct sink *sink)
+{
+    bool any = false;
+
+    for (window_seq_t seq = sink->failure.first; seq <= sink->failure.last; seq++) {
+        struct entry *entry = window_entry(sink->window, seq);
+
+        if (is_suspect(sink, entry) && window_use_commit_time(entry))
+            any = true;
+    }
+    return any;
+}
+
+static void suspend(struct sink *sink, struct topic *topic)
+{
+    topic->suspended = true;
+    topic->suspended_until_ms =
+        sink->now_ms + backoff_next(&topic->backoff, next_random(sink));
+}
+
+/* How the next producer differs; -1 with err set if there must be none.  *delay is set
+ * when it should come later. */
+static int learn(struct sink *sink, bool *delay, struct err *err)
+{
+    const struct sink_failure *f = &sink->failure;
+    enum kafka_verdict verdict = kafka_error_verdict(f->error);
+
+    switch (verdict) {
+    case KAFKA_BAD_RECORD:
+    case KAFKA_BAD_PARTITION:
+        return poison(sink, err);
+    case KAFKA_TOO_LARGE:
+        if (f->suspects == 1)
+            return poison(sink, err);
+        sink->batch_bytes = producer_batch_bytes(sink->producer) / 2;
+        break;
+    case KAFKA_BAD_TIME:
+        *delay = !use_commit_times(sink);
+        break;
+    case KAFKA_WAIT_TOPIC:
+        if (f->topic)
+            suspend(sink, f->topic);
+        else
+            *delay = true;
+        break;
+    case KAFKA_WAIT:
+        *delay = true;
+        break;
+    case KAFKA_REBUILD:
+    case KAFKA_QUEUE_FULL:
+        break;
+    }
+    return 0;
+}
+
+static void tell_failure(struct sink *sink)
+{
+    struct log_field fields[] = {
+        {"code", slice_of(kafka_error_name(sink->failure.error))},
+        {"topic", sink_topic_name(sink->failure.topic)},
+        LOG_END};
+    char text[ERR_TEXT_MAX];
+
+    if (sink->failure.topic) {
+        if (sink->failure.topic->warned_ms != 0 &&
+            sink->now_ms - sink->failure.topic->warned_ms < SINK_WARN_EVERY_MS)
+            return;
+        sink->failure.topic->warned_ms = sink->now_ms;
+    }
+    describe(sink, text, sizeof(text));
+    sink_tell(sink, LOG_WARNING, fields, text);
+}
+
+/* All reports that came with the failure are in. */
+int sink_conclude(struct sink *sink, struct err *err)
+{
+    enum kafka_verdict verdict = kafka_error_verdict(sink->failure.error);
+    bool delay = false;
+
+    if (learn(sink, &delay, err) != 0)
+        return -1;
+    tell_failure(sink);
+    /* The first rebuild is free; if nothing was acknowledged since the last, wait. */
+    if (verdict == KAFKA_REBUILD && !sink->up)
+        delay = true;
+    sink->up = false;
+    sink->restart_ms = sink->now_ms;
+    if (delay)
+        sink->restart_ms += backoff_next(&sink->backoff, next_random(sink));
+    sink->failure = (struct sink_failure){0};
+    sink_begin_destroying(sink);
+    unsend_all(sink);
+    return 0;
+}
+
+int sink_serve_rebuild(struct sink *sink, struct err *err)
+{
+    struct err failed = {0};
+
+    if (sink->phase == SINK_DESTROYING && job_is_done(sink->job)) {
+        job_finish(sink->job);
+        sink->job = NULL;
+        sink->dropping = false;
+        sink->phase = SINK_WAITING;
+    }
+    if (sink->phase != SINK_WAITING || sink->now_ms < sink->restart_ms)
+        return 0;
+    if (sink_make_producer(sink, &failed) == 0)
+        return 0;
+    if (failed.class != ERR_RETRY) {
+        *err = failed;
+        return -1;
+    }
+    sink->restart_ms = sink->now_ms + backoff_next(&sink->backoff, next_random(sink));
+    return 0;
+}

@@ -1,0 +1,241 @@
+/* sink_send.c - which message may be sent now; see sink_state.h and topics.h. */
+#include "base/must.h"
+#include "io/kafka_error.h"
+#include "io/sink_state.h"
+
+enum {
+    COLD_AFTER_MS = 300000,
+    KEYLESS_RUN = 500, /* messages without a key to one partition, for larger batches */
+};
+
+static void hold(struct sink *sink, struct waiting *waiting, window_seq_t seq)
+{
+    if (waiting->n == 0)
+        waiting->first = seq;
+    else
+        window_entry(sink->window, waiting->last)->next = seq;
+    waiting->last = seq;
+    waiting->n++;
+}
+
+void sink_make_ready(struct sink *sink, struct topic *topic)
+{
+    if (topic->ready)
+        return;
+    topic->ready = true;
+    topic->next_ready = sink->ready;
+    sink->ready = topic;
+}
+
+enum sink_offer { OFFER_SENT, OFFER_HELD, OFFER_FULL, OFFER_FAILED };
+
+static int32_t keyless_partition(struct topic *topic, struct slice key, int32_t count)
+{
+    if (topic->keyless_left == 0 || topic->keyless >= count) {
+        topic->keyless = producer_partition_of(topic->handle, key, count);
+        topic->keyless_left = KEYLESS_RUN;
+    }
+    topic->keyless_left--;
+    return topic->keyless;
+}
+
+static enum sink_offer send_to(struct sink *sink, struct entry *entry, window_seq_t seq,
+                               int32_t partition)
+{
+    struct topic *topic = entry->topic;
+    int error = producer_send(sink->producer, topic->handle, entry, partition, seq);
+
+    if (error == 0) {
+        entry->state = ENTRY_SENT;
+        topic->in_flight++;
+        return OFFER_SENT;
+    }
+    if (kafka_error_verdict(error) == KAFKA_QUEUE_FULL)
+        return OFFER_FULL;
+    sink_fail(sink, error, topic, partition, seq, NULL);
+    return OFFER_FAILED;
+}
+
+/* The first message by key to a topic: librdkafka finds the partition when it knows how
+ * many there are, and so do we when it is acknowledged. */
+static enum sink_offer send_probe(struct sink *sink, struct entry *entry,
+                                  window_seq_t seq)
+{
+    struct topic *topic = entry->topic;
+    enum sink_offer offer = send_to(sink, entry, seq, PARTITION_ANY);
+
+    if (offer == OFFER_SENT) {
+        entry->sent_partition = -1;
+        topic->probing = true;
+        topic->probing_ms = sink->now_ms;
+        topic->probe = seq;
+    }
+    return offer;
+}
+
+static enum sink_offer hold_for_partition(struct sink *sink, struct partition *p,
+                                          window_seq_t seq)
+{
+    hold(sink, &p->waiting, seq);
+    sink->hurry = true;
+    return OFFER_HELD;
+}
+
+static enum sink_offer hold_for_topic(struct sink *sink, struct topic *topic,
+                                      window_seq_t seq)
+{
+    hold(sink, &topic->waiting, seq);
+    sink->hurry = true;
+    return OFFER_HELD;
+}
+
+/* n: where the message goes; partition: how that is said to the producer. */
+static enum sink_offer offer_to_partition(struct sink *sink, struct entry *entry,
+                                          window_seq_t seq, int32_t n, int32_t partition)
+{
+    struct partition *p = topic_partition(entry->topic, n);
+    enum sink_offer offer;
+
+    if (!p) {
+        sink_fail(sink, KAFKA_ERROR_NO_RESOURCES, NULL, n, seq, NULL);
+        return OFFER_FAILED;
+    }
+    if (p->warm && p->in_flight == 0 && sink->now_ms - p->acked_ms > COLD_AFTER_MS)
+        p->warm = false;
+    if (p->waiting.n > 0 || (!p->warm && p->in_flight > 0))
+        return hold_for_partition(sink, p, seq);
+    offer = send_to(sink, entry, seq, partition);
+    if (offer == OFFER_SENT) {
+        p->in_flight++;
+        entry->sent_partition = n;
+    }
+    return offer;
+}
+
+static enum sink_offer offer_by_key(struct sink *sink, struct entry *entry,
+                                    window_seq_t seq)
+{
+    struct topic *topic = entry->topic;
+    int32_t count = producer_partition_count(topic->handle);
+    enum sink_offer offer;
+
+    /* Where the probe will go is not known, so nothing else may be under way. */
+    if (count == 0)
+        return topic->in_flight > 0 ? hold_for_topic(sink, topic, seq)
+                                    : send_probe(sink, entry, seq);
+    if (!entry->key.ptr) {
+        int32_t n = keyless_partition(topic, entry->key, count);
+
+        return offer_to_partition(sink, entry, seq, n, n);
+    }
+    offer = offer_to_partition(sink, entry, seq,
+                               producer_partition_of(topic->handle, entry->key, count),
+                               PARTITION_ANY);
+    /* The topic grew since: nothing was sent, and the next look has the new count. */
+    if (offer == OFFER_FAILED && producer_partition_count(topic->handle) > count) {
+        sink->failure = (struct sink_failure){0};
+        return offer_by_key(sink, entry, seq);
+    }
+    return offer;
+}
+
+enum sink_offer sink_offer(struct sink *sink, window_seq_t seq)
+{
+    struct entry *entry = window_entry(sink->window, seq);
+    struct topic *topic = entry->topic;
+    int error;
+
+    if (topic->suspended || topic->probing || topic->waiting.n > 0)
+        return hold_for_topic(sink, topic, seq);
+    if (!topic->handle)
+        topic->handle = producer_topic_new(sink->producer, topic->name, &error);
+    if (!topic->handle) {
+        sink_fail(sink, error, topic, PARTITION_ANY, seq, NULL);
+        return OFFER_FAILED;
+    }
+    if (entry->partition != PARTITION_ANY)
+        return offer_to_partition(sink, entry, seq, entry->partition, entry->partition);
+    return offer_by_key(sink, entry, seq);
+}
+
+void sink_offer_from_cursor(struct sink *sink)
+{
+    while (sink->cursor != window_end(sink->window)) {
+        if (sink->cursor < window_begin(sink->window)) {
+            sink->cursor = window_begin(sink->window);
+            continue;
+        }
+        if (window_entry(sink->window, sink->cursor)->state == ENTRY_QUEUED) {
+            enum sink_offer result = sink_offer(sink, sink->cursor);
+
+            if (result == OFFER_FULL || result == OFFER_FAILED)
+                return;
+        }
+        sink->cursor++;
+    }
+}
+
+/* librdkafka's queue is full in the middle of a list: all entries that are not sent are
+ * offered again from the front, which keeps their order without a special case. */
+static void start_over(struct sink *sink)
+{
+    for (struct topic *t = topics_next(sink->topics, NULL); t;
+         t = topics_next(sink->topics, t)) {
+        t->waiting = (struct waiting){0};
+        for (int32_t i = 0; i < t->npartitions; i++)
+            t->partitions[i].waiting = (struct waiting){0};
+        t->ready = false;
+        t->next_ready = NULL;
+    }
+    sink->ready = NULL;
+    sink->cursor = window_begin(sink->window);
+}
+
+/* Offers what waits in a list; some of it may have to wait again, in another list or at
+ * the end of the same.  False: start over, or a failure. */
+static bool release(struct sink *sink, struct waiting *waiting)
+{
+    struct waiting taken = *waiting;
+    window_seq_t seq = taken.first;
+
+    *waiting = (struct waiting){0};
+    for (size_t i = 0; i < taken.n; i++) {
+        window_seq_t next = window_entry(sink->window, seq)->next;
+        enum sink_offer result = sink_offer(sink, seq);
+
+        if (result == OFFER_FULL)
+            start_over(sink);
+        if (result == OFFER_FULL || result == OFFER_FAILED)
+            return false;
+        seq = next;
+    }
+    return true;
+}
+
+static bool release_topic(struct sink *sink, struct topic *topic)
+{
+    /* What waits for a partition came before what waits for the topic. */
+    for (int32_t i = 0; i < topic->npartitions; i++) {
+        struct partition *p = &topic->partitions[i];
+
+        if (p->waiting.n > 0 && (p->warm || p->in_flight == 0) &&
+            !release(sink, &p->waiting))
+            return false;
+    }
+    if (topic->waiting.n > 0 && !topic->probing && !topic->suspended)
+        return release(sink, &topic->waiting);
+    return true;
+}
+
+void sink_release_ready(struct sink *sink)
+{
+    while (sink->ready && sink->failure.error == 0) {
+        struct topic *topic = sink->ready;
+
+        sink->ready = topic->next_ready;
+        topic->ready = false;
+        topic->next_ready = NULL;
+        if (!release_topic(sink, topic))
+            return;
+    }
+}
