@@ -9,26 +9,12 @@
 #include "base/lsn.h"
 #include "core/catalog.h"
 #include "core/config.h"
+#include "core/encoding.h"
 #include "io/pg.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-
-/* How the stream's bytes become UTF-8.  wal2json writes the database's encoding and
- * client_encoding has no effect on it. */
-enum encoding_kind {
-    ENCODING_UTF8,        /* they are UTF-8 */
-    ENCODING_SINGLE_BYTE, /* each byte stands for to_utf8[byte] */
-    ENCODING_UNKNOWN,     /* SQL_ASCII: accepted while each value is valid UTF-8 */
-};
-
-struct encoding {
-    enum encoding_kind kind;
-    char name[32];        /* the server's name for it */
-    char to_utf8[256][5]; /* NUL-terminated; "" for a byte that the encoding lacks.
-                           * Asked from the server (convert_from), not from tables here */
-};
 
 /* What the probes found out, as the relay needs it. */
 struct server {

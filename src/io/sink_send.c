@@ -27,8 +27,6 @@ void sink_make_ready(struct sink *sink, struct topic *topic)
     sink->ready = topic;
 }
 
-enum sink_offer { OFFER_SENT, OFFER_HELD, OFFER_FULL, OFFER_FAILED };
-
 static int32_t keyless_partition(struct topic *topic, struct slice key, int32_t count)
 {
     if (topic->keyless_left == 0 || topic->keyless >= count) {
