@@ -1,0 +1,75 @@
+"""Fixtures: one PostgreSQL and one Kafka for the whole run, a lab of its own for each test."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from typing import Iterator
+
+import pytest
+
+from kit import process
+from kit.kafka import Kafka
+from kit.lab import Lab
+from kit.postgres import Postgres
+
+_numbers = itertools.count(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    process.raise_on_termination()
+    process.forget_libpq_environment()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """`./dev test PATTERN`: keep what the regular expression in $WALRELAY_TEST_PATTERN matches."""
+    pattern = os.environ.get("WALRELAY_TEST_PATTERN")
+    if pattern:
+        kept = [item for item in items if re.search(pattern, item.nodeid, re.IGNORECASE)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Show the ends of the logs beside a failure."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    lab = getattr(item, "funcargs", {}).get("lab")
+    if report.failed and isinstance(lab, Lab):
+        report.sections.extend(lab.logs())
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """The PostgreSQL of this run. A test that changes its settings puts them back."""
+    with Postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Kafka]:
+    """The Kafka of this run. A test that stops or freezes it brings it back."""
+    with Kafka() as broker:
+        yield broker
+
+
+@pytest.fixture
+def lab(postgres: Postgres, kafka: Kafka) -> Iterator[Lab]:
+    """A database with an outbox table, a slot's name and a topic prefix for this test alone."""
+    if not postgres.running:
+        postgres.start()
+    if not kafka.running:
+        kafka.start()
+    place = Lab(postgres, kafka, f"t{next(_numbers):04}")
+    try:
+        yield place
+    finally:
+        place.close()
+
+
+@pytest.fixture(scope="session")
+def full() -> bool:
+    """Was the long form asked for (`./dev test --full`)?"""
+    return os.environ.get("WALRELAY_FULL") == "1"

@@ -1,0 +1,306 @@
+"""A private Apache Kafka broker in KRaft mode."""
+
+from __future__ import annotations
+
+import base64
+import signal
+import subprocess
+import uuid
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
+
+from kit import process
+from kit.jars import POM, java, kafka_jars
+from kit.wait import wait_until
+
+PLAIN = "PLAINTEXT"
+CONTROLLER = "CONTROLLER"
+JVM = [
+    "-Xms128m",
+    "-Xmx512m",
+    "-XX:-UsePerfData",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Xshare:auto",
+]
+
+
+class Kafka:
+    """A Kafka broker in a temporary directory on free ports of 127.0.0.1.
+
+    Alone it is broker and controller in one process; with `controller`, another Kafka, it joins
+    that one's cluster as a further broker (`node_id` must differ). Topics are not created by
+    themselves.
+
+    There is always a listener PLAINTEXT, which this class uses itself. `listeners` adds others,
+    name to security protocol ({"SECURE": "SASL_PLAINTEXT"}), each on a port of its own; their
+    settings go into `properties`, which win over everything here. `advertised` says where
+    clients of a listener are sent ({"PROXY": "127.0.0.1:9999"}); the default is its own port.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, str] | None = None,
+        listeners: Mapping[str, str] | None = None,
+        advertised: Mapping[str, str] | None = None,
+        node_id: int = 1,
+        controller: "Kafka | None" = None,
+    ) -> None:
+        self.properties = dict(properties or {})
+        self.protocols = {PLAIN: PLAIN, **(listeners or {})}
+        self.advertised = dict(advertised or {})
+        self.node_id = node_id
+        self.controller = controller
+        self.cluster_id = controller.cluster_id if controller else _random_id()
+        self.ports: dict[str, int] = {}
+        self.directory: Path | None = None
+        self._jars = kafka_jars()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._admin: AdminClient | None = None
+
+    def __enter__(self) -> "Kafka":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ life
+
+    def start(self, tries: int = 5) -> None:
+        """Format the storage if there is none yet, start the broker, wait for its metadata.
+
+        The first start chooses the ports and tries others when one was taken meanwhile; later
+        starts keep them.
+        """
+        choose_ports = self.directory is None
+        for _ in range(tries):
+            if choose_ports:
+                self._prepare()
+            logged = len(self.log_text())
+            self._child = process.spawn(self._command("kafka.Kafka", self._config), self.log, env=self._environment)
+            if wait_until(self._answer, 120, lambda: f"Kafka is ready\n{self.log_text()[-2000:]}") == "ready":
+                return
+            if not (choose_ports and process.port_taken(self.log_text()[logged:])):
+                break
+        raise RuntimeError(f"Kafka did not start:\n{self.log_text()[-4000:]}")
+
+    def stop(self, limit: float = 60) -> None:
+        """Stop the broker in an orderly way (SIGTERM); SIGKILL after `limit` seconds."""
+        self.thaw()
+        process.finish(self._child, signal.SIGTERM, limit)
+
+    def kill(self) -> None:
+        """Let the broker die at once (SIGKILL)."""
+        process.finish(self._child, signal.SIGKILL, 10)
+
+    def freeze(self) -> None:
+        """Stop the broker's process in its tracks: connections stay, answers do not come."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Undo freeze(). Harmless when not frozen."""
+        self._signal(signal.SIGCONT)
+
+    def close(self) -> None:
+        """Kill the broker and remove its directory. May be called twice."""
+        self.kill()
+        self._admin = None
+        if self.directory is not None:
+            process.remove_directory(self.directory)
+
+    @property
+    def pid(self) -> int:
+        assert self._child is not None
+        return self._child.pid
+
+    @property
+    def running(self) -> bool:
+        return self._child is not None and self._child.poll() is None
+
+    # ------------------------------------------------------------- addresses
+
+    @property
+    def bootstrap(self) -> str:
+        """host:port of the PLAINTEXT listener."""
+        return self.address(PLAIN)
+
+    def address(self, listener: str) -> str:
+        """host:port on which the broker itself listens for `listener`."""
+        return f"127.0.0.1:{self.ports[listener]}"
+
+    # ---------------------------------------------------------------- topics
+
+    @property
+    def admin(self) -> AdminClient:
+        """An admin client of the PLAINTEXT listener."""
+        if self._admin is None:
+            self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        return self._admin
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        config: Mapping[str, str] | None = None,
+        replicas: Sequence[Sequence[int]] | None = None,
+        replication_factor: int = 1,
+    ) -> None:
+        """Create a topic and wait until the broker shows it.
+
+        `replicas` places it by hand: for each partition the ids of its brokers, leader first.
+        """
+        if replicas:
+            topic = NewTopic(name, len(replicas), replica_assignment=[list(r) for r in replicas], config=dict(config or {}))
+        else:
+            topic = NewTopic(name, partitions, replication_factor, config=dict(config or {}))
+        self._wait_for(self.admin.create_topics([topic], operation_timeout=30))
+        wait_until(lambda: self._has_leaders(name), 30, f"topic {name} is there")
+
+    def delete_topics(self, *names: str) -> None:
+        """Delete topics; returns when the broker has taken it in."""
+        if names:
+            self._wait_for(self.admin.delete_topics(list(names), operation_timeout=30))
+
+    def add_partitions(self, name: str, total: int) -> None:
+        """Let a topic have `total` partitions."""
+        self._wait_for(self.admin.create_partitions([NewPartitions(name, total)]))
+        wait_until(lambda: len(self.describe(name)) == total, 30, f"{name} has {total} partitions")
+
+    def alter_topic(self, name: str, **config: str | int) -> None:
+        """Set a topic's configuration; underscores stand for dots. Returns when it is in force.
+
+        Settings not named go back to their defaults.
+        """
+        wanted = {key.replace("_", "."): str(value) for key, value in config.items()}
+        resource = ConfigResource(ConfigResource.Type.TOPIC, name, set_config=wanted)
+        self._wait_for(self.admin.alter_configs([resource]))
+        wait_until(lambda: wanted.items() <= self.topic_config(name).items(), 30, f"{name} has {wanted}")
+
+    def topic_config(self, name: str) -> dict[str, str]:
+        """All effective settings of a topic."""
+        resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+        (future,) = self.admin.describe_configs([resource]).values()
+        return {key: entry.value for key, entry in future.result(30).items()}
+
+    def describe(self, name: str) -> dict[int, Any]:
+        """The topic's partitions: number to metadata (leader, replicas, isrs). Empty: no such topic."""
+        topic = self.admin.list_topics(timeout=30).topics.get(name)
+        return dict(topic.partitions) if topic is not None and topic.error is None else {}
+
+    def topics(self, prefix: str = "") -> list[str]:
+        """Names of the topics that begin with `prefix`."""
+        return sorted(name for name in self.admin.list_topics(timeout=30).topics if name.startswith(prefix))
+
+    def tool(self, main_class: str, *args: str | Path) -> str:
+        """Run one of Kafka's own command line programs; return what it prints.
+
+        For example tool("org.apache.kafka.tools.AclCommand", "--bootstrap-server", …).
+        """
+        done = subprocess.run(
+            self._command(main_class, *args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise RuntimeError(f"{main_class} failed:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    # ------------------------------------------------------------------- log
+
+    @property
+    def log(self) -> Path:
+        assert self.directory is not None
+        return self.directory / "log"
+
+    def log_text(self) -> str:
+        """What the broker has logged so far."""
+        return self.log.read_text(errors="replace")
+
+    # --------------------------------------------------------------- private
+
+    def _prepare(self) -> None:
+        self._choose_ports()
+        if self.directory is None:
+            self.directory = process.make_directory(f"kafka{self.node_id}")
+            self.log.touch()
+        else:
+            process.remove_directory(self.directory / "data")
+        lines = [f"{name}={value}" for name, value in self._all_properties().items()]
+        self._config.write_text("\n".join(lines) + "\n")
+        self.tool("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", self._config)
+
+    def _choose_ports(self) -> None:
+        names = [*self.protocols, *([] if self.controller else [CONTROLLER])]
+        ports: set[int] = set()
+        while len(ports) < len(names):
+            ports.add(process.free_port())
+        self.ports = dict(zip(names, ports))
+
+    def _all_properties(self) -> dict[str, str]:
+        assert self.directory is not None
+        quorum = self.controller or self
+        protocols = {**self.protocols, CONTROLLER: PLAIN}
+        return {
+            "process.roles": "broker" if self.controller else "broker,controller",
+            "node.id": str(self.node_id),
+            "controller.quorum.voters": f"{quorum.node_id}@{quorum.address(CONTROLLER)}",
+            "controller.listener.names": CONTROLLER,
+            "inter.broker.listener.name": PLAIN,
+            "listener.security.protocol.map": ",".join(f"{n}:{p}" for n, p in protocols.items()),
+            "listeners": ",".join(f"{n}://127.0.0.1:{p}" for n, p in self.ports.items()),
+            "advertised.listeners": ",".join(
+                f"{n}://{self.advertised.get(n, self.address(n))}" for n in self.protocols
+            ),
+            "log.dirs": str(self.directory / "data"),
+            "auto.create.topics.enable": "false",
+            "offsets.topic.replication.factor": "1",
+            "offsets.topic.num.partitions": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "transaction.state.log.num.partitions": "1",
+            "group.initial.rebalance.delay.ms": "0",
+            "log.index.size.max.bytes": str(1 << 20),
+            **self.properties,
+        }
+
+    @property
+    def _config(self) -> Path:
+        assert self.directory is not None
+        return self.directory / "server.properties"
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {"TZ": "UTC", "LC_ALL": "C.UTF-8"}
+
+    def _command(self, main_class: str, *args: str | Path) -> list[str]:
+        logging = f"-Dlog4j2.configurationFile={POM.parent / 'log4j2.properties'}"
+        scratch = f"-Djava.io.tmpdir={self.directory}"
+        return [java(), *JVM, logging, scratch, "-cp", f"{self._jars}/*", main_class, *map(str, args)]
+
+    def _signal(self, sig: signal.Signals) -> None:
+        if self._child is not None and self._child.poll() is None:
+            self._child.send_signal(sig)
+
+    def _answer(self) -> str | None:
+        if not self.running:
+            return "gone"
+        try:
+            brokers = self.admin.list_topics(timeout=1).brokers
+        except KafkaException:
+            return None
+        return "ready" if self.node_id in brokers else None
+
+    def _has_leaders(self, name: str) -> bool:
+        partitions = self.describe(name)
+        return bool(partitions) and all(p.leader >= 0 for p in partitions.values())
+
+    @staticmethod
+    def _wait_for(futures: Mapping[Any, Any]) -> None:
+        for future in futures.values():
+            future.result(60)
+
+
+def _random_id() -> str:
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")

@@ -1,0 +1,165 @@
+"""Child processes that never outlive us, temporary directories and free ports."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Mapping, Sequence
+
+PR_SET_PDEATHSIG = 1
+ROOMY = 2 << 30
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def spawn(
+    argv: Sequence[str | Path],
+    log: Path,
+    *,
+    user: str | None = None,
+    env: Mapping[str, str] | None = None,
+    death_signal: signal.Signals = signal.SIGKILL,
+) -> subprocess.Popen[bytes]:
+    """Start argv with stdout and stderr appended to `log` and nothing on stdin.
+
+    The child has its own session, so a Ctrl-C in the terminal reaches only us, and gets
+    `death_signal` from the kernel when we die, however we die. With `user` (for root only)
+    it runs as that user. `env` is added to our environment.
+    """
+    identity = {"user": user, "group": user, "extra_groups": []} if user else {}
+
+    def tie_to_parent() -> None:
+        _libc.prctl(PR_SET_PDEATHSIG, int(death_signal))
+
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            [str(arg) for arg in argv],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(env or {})},
+            cwd="/",
+            start_new_session=True,
+            preexec_fn=tie_to_parent,
+            **identity,
+        )
+
+
+def finish(child: subprocess.Popen[bytes] | None, sig: signal.Signals, limit: float) -> int | None:
+    """Send `sig`, wait `limit` seconds, then SIGKILL. Return the exit status (None: no child)."""
+    if child is None:
+        return None
+    if child.poll() is None:
+        child.send_signal(sig)
+        try:
+            child.wait(limit)
+        except subprocess.TimeoutExpired:
+            child.kill()
+    return child.wait()
+
+
+def raise_on_termination() -> None:
+    """Make SIGTERM and SIGHUP end this program like Ctrl-C does: with every `finally` run."""
+
+    def stop(signum: int, _frame: object) -> None:
+        raise KeyboardInterrupt(signal.Signals(signum).name)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGHUP, stop)
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody listens on at this moment.
+
+    Below the ephemeral range: there neither an outgoing connection can take it while its server
+    is down, nor can a client that retries connect to itself. Another server may still take it
+    first, so whoever listens on it must be ready to ask again.
+    """
+    ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    highest = ephemeral - 1 if ephemeral > 12000 else 32000
+    for port in random.sample(range(10000, highest), 200):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError(f"no free port on 127.0.0.1 between 10000 and {highest}")
+
+
+def port_taken(log: str) -> bool:
+    """Does the log of a server that did not start say that its address is in use?"""
+    return "address already in use" in log.lower()
+
+
+def forget_libpq_environment() -> None:
+    """Drop the PG* variables of the person's shell, which would change what our clients do."""
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[name]
+
+
+def make_directory(name: str) -> Path:
+    """A new temporary directory that every user may enter, with room for a server's data.
+
+    Under $TMPDIR, /tmp or /var/tmp: the first that all users may enter and that has 2 GB free,
+    else the one with the most room.
+    """
+    candidates = [os.environ.get("TMPDIR"), "/tmp", "/var/tmp"]
+    places = [Path(p) for p in candidates if p and os.access(p, os.W_OK) and _open_to_all(Path(p))]
+    if not places:
+        raise RuntimeError("none of $TMPDIR, /tmp and /var/tmp is writable and open to all users")
+    roomy = [p for p in places if shutil.disk_usage(p).free >= ROOMY]
+    place = roomy[0] if roomy else max(places, key=lambda p: shutil.disk_usage(p).free)
+    directory = Path(tempfile.mkdtemp(prefix=f"walrelay-{name}-", dir=place))
+    directory.chmod(0o755)
+    return directory
+
+
+def remove_directory(directory: Path) -> None:
+    """Remove a directory of make_directory(), also when parts of it are gone already."""
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _open_to_all(path: Path) -> bool:
+    return all(p.stat().st_mode & 0o001 for p in [path, *path.resolve().parents])
+
+
+def rss_kb(pid: int) -> int:
+    """Resident memory of a process, in kB."""
+    return _status_field(pid, "VmRSS")
+
+
+def peak_rss_kb(pid: int) -> int:
+    """The most resident memory that a process ever had, in kB."""
+    return _status_field(pid, "VmHWM")
+
+
+def thread_count(pid: int) -> int:
+    """Number of threads of a process."""
+    return _status_field(pid, "Threads")
+
+
+def fd_count(pid: int) -> int:
+    """Number of open file descriptors of a process."""
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time that a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _status_field(pid: int, name: str) -> int:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(name + ":"):
+            return int(line.split()[1])
+    raise LookupError(f"no {name} in /proc/{pid}/status")
