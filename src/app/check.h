@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+enum { SERVER_WARNINGS_MAX = 8, SERVER_WARNING_BYTES = 512 };
+
 /* What the probes found out, as the relay needs it. */
 struct server {
     struct catalog *catalog;
@@ -24,17 +26,20 @@ struct server {
     int32_t active_pid;    /* of whoever streams from the slot; 0: nobody */
     bool types_needed;     /* a mapped column is bytea, or was altered since the slot's
                             * catalog_xmin: only a stream with types can tell the values */
-    int version;
+    int version;           /* 150020 */
+    char warnings[SERVER_WARNINGS_MAX][SERVER_WARNING_BYTES]; /* a line each */
+    size_t nwarnings;
 };
 
-/* Runs all probes over one ordinary connection.  NULL with err set at the first that
- * fails: one line that names the thing and holds the statement that mends it.  A slot
- * that is active is not a failure: see active_pid. */
+/* Runs all probes over one ordinary connection (PG_SQL).  NULL with err set at the first
+ * that fails: one line that names the thing and holds the statement that mends it.  A
+ * slot that is active is not a failure: see active_pid. */
 struct server *check_server(struct pg *pg, const struct config *config, struct err *err)
     __attribute__((warn_unused_result));
 void server_free(struct server *server);
 
-/* `walrelay check`: every probe with its verdict, to out.  0 if all passed. */
+/* `walrelay check`: connects in both ways and prints every probe with its verdict to
+ * out.  0 if all passed, else -1 with err set by the first that did not. */
 int check_print(const struct config *config, FILE *out, struct err *err)
     __attribute__((warn_unused_result));
 
