@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import signal
 import subprocess
 import uuid
@@ -272,7 +273,7 @@ class Kafka:
 
     @property
     def _environment(self) -> dict[str, str]:
-        return {"TZ": "UTC", "LC_ALL": "C.UTF-8"}
+        return {**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
     def _command(self, main_class: str, *args: str | Path) -> list[str]:
         logging = f"-Dlog4j2.configurationFile={POM.parent / 'log4j2.properties'}"

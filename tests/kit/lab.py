@@ -74,17 +74,19 @@ class Writer:
 
 
 class Lab:
-    """A database with an outbox table, a slot and a topic prefix, all called `name`.
+    """A database with an outbox table and a slot called `name`, and topics `{prefix}*` (`name.*`).
 
     The default configuration publishes aggregate type X to topic `{prefix}X`. close() ends all
     that was started here and removes database, slot and topics.
     """
 
-    def __init__(self, postgres: Postgres, kafka: Kafka, name: str, light: bool = False) -> None:
+    def __init__(
+        self, postgres: Postgres, kafka: Kafka, name: str, prefix: str | None = None, light: bool = False
+    ) -> None:
         self.postgres = postgres
         self.kafka = kafka
         self.db = self.slot = name
-        self.prefix = f"{name}."
+        self.prefix = prefix or f"{name}."
         self.directory = process.make_directory(name)
         self.checker = Checker(kafka.bootstrap, self.prefix, light=light)
         self.relays: list[Relay] = []

@@ -248,7 +248,7 @@ class Postgres:
             [self.bin / "postgres", "-D", self._data, "-p", str(self.port)],
             self.log,
             user=self.user,
-            env=ENVIRONMENT,
+            env={**os.environ, **ENVIRONMENT},
             death_signal=signal.SIGQUIT,
         )
         return wait_until(self._answer, 60, "PostgreSQL is ready") == "ready"

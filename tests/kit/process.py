@@ -31,7 +31,7 @@ def spawn(
 
     The child has its own session, so a Ctrl-C in the terminal reaches only us, and gets
     `death_signal` from the kernel when we die, however we die. With `user` (for root only)
-    it runs as that user. `env` is added to our environment.
+    it runs as that user. `env` is its whole environment; the default is ours.
     """
     identity = {"user": user, "group": user, "extra_groups": []} if user else {}
 
@@ -44,7 +44,7 @@ def spawn(
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **(env or {})},
+            env=env,
             cwd="/",
             start_new_session=True,
             preexec_fn=tie_to_parent,
@@ -100,9 +100,14 @@ def port_taken(log: str) -> bool:
     return "address already in use" in log.lower()
 
 
+def environment_without(prefix: str) -> dict[str, str]:
+    """Our environment without the variables whose names begin with `prefix`."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(prefix)}
+
+
 def forget_libpq_environment() -> None:
     """Drop the PG* variables of the person's shell, which would change what our clients do."""
-    for name in [name for name in os.environ if name.startswith("PG")]:
+    for name in os.environ.keys() - environment_without("PG").keys():
         del os.environ[name]
 
 

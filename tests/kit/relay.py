@@ -28,7 +28,8 @@ class Relay:
     """One walrelay with its configuration file and its log, both in `directory`.
 
     `config` is {section: {key: value}}; names and values are written as they are. `env` is
-    added to the environment; `wrapper` stands before the command (["prlimit", "--nofile=32"]).
+    added to the environment, in which no other WALRELAY_* variable is left, as walrelay takes
+    these for settings; `wrapper` stands before the command (["prlimit", "--nofile=32"]).
     The log collects the output of all runs of this object.
     """
 
@@ -43,7 +44,7 @@ class Relay:
     ) -> None:
         self.config_file = directory / f"{name}.conf"
         self.log = directory / f"{name}.log"
-        self.env = dict(env or {})
+        self.env = {**process.environment_without("WALRELAY_"), **(env or {})}
         self.wrapper = list(wrapper)
         self._child: subprocess.Popen[bytes] | None = None
         self.write_config(config)
@@ -106,7 +107,7 @@ class Relay:
         """Run another subcommand with the same configuration: call("check")."""
         return subprocess.run(
             [str(relay_binary()), *args, "-c", str(self.config_file)], cwd="/",
-            env={**os.environ, **self.env}, stdin=subprocess.DEVNULL, capture_output=True,
+            env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
             text=True, check=False,
         )  # fmt: skip
 
