@@ -4,6 +4,9 @@
 
 enum { SECOND_US = 1000000, DAY_S = 86400, MAX_ZONE_HOURS = 15, EPOCH_DAY = 719468 };
 
+/* Days that begin before this have microseconds that an int64_t can count. */
+#define MAX_SECONDS (INT64_MAX / SECOND_US - DAY_S)
+
 struct cursor {
     const char *p;
     const char *end;
@@ -118,6 +121,7 @@ bool timestamp_parse(struct slice text, int64_t *ret)
     int day;
     int zone_s;
     int64_t us;
+    int64_t seconds;
 
     if (!take_date(&c, &year, &month, &day) || !take(&c, ' ') || !take_time(&c, &us) ||
         !take_zone(&c, &zone_s))
@@ -130,6 +134,9 @@ bool timestamp_parse(struct slice text, int64_t *ret)
     }
     if (c.p != c.end || day > days_in_month(year, month))
         return false;
-    *ret = (days_since_epoch(year, month, day) * DAY_S - zone_s) * SECOND_US + us;
+    seconds = days_since_epoch(year, month, day) * DAY_S - zone_s;
+    if (seconds >= MAX_SECONDS || seconds <= -MAX_SECONDS)
+        return false;
+    *ret = seconds * SECOND_US + us;
     return true;
 }

@@ -15,15 +15,15 @@ struct wal2json;
 struct wal2json *wal2json_new(void); /* NULL: out of memory */
 void wal2json_free(struct wal2json *decoder);
 
-/* Reads len bytes at bytes, which it overwrites; bytes[len] must be readable and
- * is not looked at as data.  Sets kind, schema, table, columns, ncolumns and, where
- * the message has a timestamp, commit_us; leaves the rest of *ret as it is.
+/* Reads len bytes at bytes, which it overwrites, and nothing behind them.  Sets kind,
+ * schema, table, columns, ncolumns and, where the message has a timestamp, commit_us;
+ * leaves the rest of *ret as it is.
  *
  * A column's type is format_type()'s text, but a name that begins and ends with a
  * quote comes without these two: wal2json takes them for the quotes of the string.
  *
- * 0, or -1 with err set (ERR_INTERNAL: not what wal2json writes)
- * and *ret untouched.  columns lives until the next call. */
+ * 0, or -1 with err set (ERR_INTERNAL: not what wal2json writes) and *ret untouched.
+ * columns lives until the next call. */
 int wal2json_decode(struct wal2json *decoder, char *bytes, size_t len, struct change *ret,
                     struct err *err) __attribute__((warn_unused_result));
 

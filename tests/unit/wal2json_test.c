@@ -8,8 +8,8 @@
 #define TIME    "\"timestamp\":\"2026-11-30 09:15:02.114523+00\""
 #define TIME_US INT64_C(1796030102114523)
 
-/* One decoder and one message, in memory of exactly its size plus the one byte that
- * must be readable, so that the address sanitizer sees any step beyond. */
+/* One decoder and one message, in memory of exactly its size, so that the address
+ * sanitizer sees any step beyond. */
 struct decoded {
     struct wal2json *decoder;
     char *bytes;
@@ -18,21 +18,16 @@ struct decoded {
     struct err err;
 };
 
-static struct decoded decode_bytes(const char *message, size_t len)
+static struct decoded decode(const char *message)
 {
-    struct decoded d = {.decoder = wal2json_new(), .bytes = malloc(len + 1)};
+    size_t len = strlen(message);
+    struct decoded d = {.decoder = wal2json_new(), .bytes = malloc(len ? len : 1)};
 
     assert_non_null(d.decoder);
     assert_non_null(d.bytes);
     memcpy(d.bytes, message, len);
-    d.bytes[len] = '"'; /* ends no string: it is not part of the message */
     d.rc = wal2json_decode(d.decoder, d.bytes, len, &d.change, &d.err);
     return d;
-}
-
-static struct decoded decode(const char *message)
-{
-    return decode_bytes(message, strlen(message));
 }
 
 static void done(struct decoded *d)
