@@ -1,6 +1,6 @@
 /* config.h - every setting, from one table.
  *
- * The table in config.c (section, key, type, unit, default, range, help) is the
+ * The table in settings.c (section, key, type, unit, default, range, help) is the
  * whole configuration: it loads the file and the environment, prints
  * `walrelay config`, `walrelay run --help` and docs/reference.md's settings. */
 #ifndef WALRELAY_CORE_CONFIG_H
@@ -63,22 +63,23 @@ struct config {
         enum log_level log_level;
     } relay;
 
-    struct config_origins *origins; /* where each value comes from; config.c's own */
+    struct config_origins *origins; /* where each value comes from; private */
 };
 
 /* An environment of NAME=value strings that ends with NULL, as in environ(7). */
-typedef char *const *config_env_t;
+typedef const char *const *config_env_t;
 
 /* Reads `text`, the bytes of the file called `path` (for messages only), then lets
  * WALRELAY_<SECTION>_<KEY> (upper case, dots as underscores) and
  * WALRELAY_<SECTION>_<KEY>_FILE (a file that holds the value; one trailing newline
- * is dropped) win over it.  [table] sections are not in the environment.
+ * is dropped) win over it.  [table] sections are not in the environment, and only
+ * variables that begin with WALRELAY_<SECTION>_ are looked at.
  *
  * NULL with err set (ERR_CONFIG) for: an unknown section or key, with the nearest
- * valid name; a duplicate; a number out of range or without its unit; a variable
- * beginning with WALRELAY_ that names no setting; a [kafka] property that would
- * break the promise of delivery, with the reason.  The text begins with
- * "file:line: " where there is a line. */
+ * valid name; a duplicate; a number out of range or without its unit; a variable that
+ * names no setting; a [kafka] property that would break the promise of delivery, with
+ * the reason.  The text begins with "file:line: " where there is a line, with the
+ * variable's name where there is one, and never holds a password. */
 struct config *config_parse(const char *path, struct slice text, config_env_t env,
                             struct err *err) __attribute__((warn_unused_result));
 void config_free(struct config *config);
