@@ -29,7 +29,7 @@ struct table_settings {
     char *name;
     int line; /* of the section, for messages */
 
-    char *topic; /* a template: text with {column} in it; {{ and }} stand for braces */
+    char *topic; /* a template: text with {column} in it; see core/topic.h */
     char *key;
     char *payload;
     struct header_setting id;   /* column NULL: no such header */

@@ -62,7 +62,7 @@ static void fill_people(const struct work *work)
 {
     struct message *ret = work->ret;
 
-    ret->table = slice_of(work->table->name);
+    ret->table = (struct slice){work->table->name, work->table->name_len};
     ret->event_id = people_value(work->table->id);
     ret->event_type = people_value(work->table->type);
     ret->aggregate_id = people_value(work->table->aggregate_id);

@@ -159,6 +159,7 @@ static int init_name(struct route_table *table, struct err *err)
         return err_set(err, ERR_INTERNAL, "out of memory for a table's name");
     }
     table->name = name.ptr; /* it owns the bytes now */
+    table->name_len = name.len;
     return 0;
 }
 

@@ -36,6 +36,7 @@ struct route_table {
     const struct table_settings *settings;
     const struct catalog_table *catalog;
     char *name; /* schema.table as SQL writes it */
+    size_t name_len;
     struct topic_template topic;
     const struct route_field **topic_fields; /* one a part of topic; NULL for text */
     struct route_field *fields;

@@ -27,9 +27,10 @@ struct topic_template {
     char *bytes;      /* what the parts borrow from */
 };
 
-/* "outbox.event.{aggregate_type}": a column in braces, {{ and }} for braces.  0, or -1
- * with err set: ERR_CONFIG for a brace without its partner, an empty name in braces or
- * text that no topic may have; ERR_INTERNAL without memory. */
+/* "outbox.event.{aggregate_type}": text, and columns in braces.  Braces need no escape:
+ * no topic may have one.  0, or -1 with err set: ERR_CONFIG for a brace without its
+ * partner, an empty name in braces or text that no topic may have; ERR_INTERNAL without
+ * memory. */
 int topic_parse(const char *text, struct topic_template *ret, struct err *err)
     __attribute__((warn_unused_result));
 void topic_done(struct topic_template *topic_template);

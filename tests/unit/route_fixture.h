@@ -85,6 +85,32 @@ static inline void row_add_typed(struct row *row, const char *name, const char *
     row_add_bytes(row, name, value, value ? strlen(value) : 0, type);
 }
 
+/* A row of the default table, without types. */
+static inline void default_row(struct row *row, const char *payload)
+{
+    row_init(row, "public", "outbox_events");
+    row_add(row, "id", "6f1c1f5e-0b5a-4c57-9d3a-1d1f4d2f7a10");
+    row_add(row, "aggregate_type", "order");
+    row_add(row, "aggregate_id", "42");
+    row_add(row, "event_type", "OrderPlaced");
+    row_add(row, "payload", payload);
+    row_add(row, "attempts", "0");
+    row_add(row, "created_at", "2026-11-30 09:15:02.114523+00");
+    row_add(row, "processed_at", NULL);
+}
+
+/* Another value for the column called name. */
+static inline void row_set(struct row *row, const char *name, const char *value)
+{
+    for (size_t i = 0; i < row->change.ncolumns; i++) {
+        struct column *c = &row->columns[i];
+
+        if (slice_eq(c->name, slice_of(name)))
+            c->value =
+                value ? row_store(row, value, strlen(value)) : (struct slice){NULL, 0};
+    }
+}
+
 /* ---- a table, its settings and its router --------------------------------------- */
 
 struct bench {
