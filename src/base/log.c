@@ -2,6 +2,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/utf8.h"
+
+#include <jansson.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_MAX_BYTES = 16384 };
+enum {
+    MESSAGE_MAX_BYTES = ERR_TEXT_MAX + 512,
+    VALUE_MAX_BYTES = 1024,
+    LINE_MAX_BYTES = 1 << 20, /* no line with a reasonable number of fields is longer */
+};
 
 static struct {
     enum log_level level;
@@ -41,43 +48,69 @@ void log_init(enum log_level level, enum log_format format)
     logger.journal = stderr_is_journal();
 }
 
-static void add_time(struct buf *line)
+static void print_time(char text[32])
 {
     int64_t now_us = clock_wall_us();
     time_t seconds = (time_t)(now_us / 1000000);
     struct tm tm;
-    char text[32];
+    size_t len;
 
     (void)gmtime_r(&seconds, &tm);
-    (void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-    buf_printf(line, "%s.%03dZ", text, (int)(now_us / 1000 % 1000));
+    len = strftime(text, 32, "%Y-%m-%dT%H:%M:%S", &tm);
+    (void)snprintf(text + len, 32 - len, ".%03dZ", (int)(now_us / 1000 % 1000));
 }
 
-/* What JSON needs, which also keeps a text line one line. */
+/* The length of the character at p; 0 if it is none. */
+static size_t character_length(const char *p, size_t left)
+{
+    for (size_t len = 1; len <= 4 && len <= left; len++) {
+        if (utf8_valid((struct slice){p, len}))
+            return len;
+    }
+    return 0;
+}
+
+/* As UTF-8, at most max bytes of it; what is no character becomes U+FFFD. */
+static void add_clean(struct buf *out, struct slice text, size_t max)
+{
+    const char *p = text.ptr;
+    size_t left = text.len < max ? text.len : max;
+
+    /* Do not cut a character in two. */
+    while (left < text.len && left > 0 && ((unsigned char)p[left] & 0xc0) == 0x80)
+        left--;
+    while (left > 0) {
+        size_t len = character_length(p, left);
+
+        if (len > 0)
+            buf_add(out, (struct slice){p, len});
+        else
+            buf_add_str(out, "\xef\xbf\xbd");
+        p += len ? len : 1;
+        left -= len ? len : 1;
+    }
+    if (p < text.ptr + text.len)
+        buf_add_str(out, "\xe2\x80\xa6"); /* an ellipsis */
+}
+
+/* ---- text ---------------------------------------------------------------------- */
+
 static void add_escaped(struct buf *line, struct slice s)
 {
     for (size_t i = 0; i < s.len; i++) {
         unsigned char c = (unsigned char)s.ptr[i];
 
-        if (c == '"' || c == '\\') {
-            buf_add_char(line, '\\');
-            buf_add_char(line, (char)c);
-        } else if (c < 0x20 || c == 0x7f) {
+        if (c < 0x20 || c == 0x7f) {
             buf_printf(line, "\\u%04x", c);
-        } else {
-            buf_add_char(line, (char)c);
+            continue;
         }
+        if (c == '"' || c == '\\')
+            buf_add_char(line, '\\');
+        buf_add_char(line, (char)c);
     }
 }
 
-static void add_json(struct buf *line, const char *name, struct slice value)
-{
-    buf_printf(line, "%s\"%s\":\"", line->len > 1 ? "," : "", name);
-    add_escaped(line, value);
-    buf_add_char(line, '"');
-}
-
-static bool plain(struct slice s)
+static bool is_plain(struct slice s)
 {
     for (size_t i = 0; i < s.len; i++) {
         if ((unsigned char)s.ptr[i] <= 0x20 || strchr("\"\\=\x7f", s.ptr[i]))
@@ -86,47 +119,90 @@ static bool plain(struct slice s)
     return s.len > 0;
 }
 
-static void add_text_field(struct buf *line, const struct log_field *field)
+static void add_text_field(struct buf *line, const char *name, struct slice value)
 {
-    buf_printf(line, " %s=", field->name);
-    if (plain(field->value)) {
-        buf_add(line, field->value);
+    buf_printf(line, " %s=", name);
+    if (is_plain(value)) {
+        buf_add(line, value);
         return;
     }
     buf_add_char(line, '"');
-    add_escaped(line, field->value);
+    add_escaped(line, value);
     buf_add_char(line, '"');
 }
 
-static void text_line(struct buf *line, enum log_level level, const char *message,
+static void text_line(struct buf *line, enum log_level level, struct slice message,
                       const struct log_field *fields)
 {
+    char now[32];
+
     if (!logger.journal) {
-        add_time(line);
-        buf_add_char(line, ' ');
+        print_time(now);
+        buf_printf(line, "%s ", now);
     }
     buf_printf(line, "%s ", level_names[level]);
-    for (const char *p = message; *p; p++)
-        buf_add_char(line, (unsigned char)*p < 0x20 ? ' ' : *p);
+    for (size_t i = 0; i < message.len; i++)
+        buf_add_char(line, (unsigned char)message.ptr[i] < 0x20 ? ' ' : message.ptr[i]);
     for (; fields && fields->name; fields++) {
-        if (fields->value.ptr)
-            add_text_field(line, fields);
+        struct buf value;
+
+        if (!fields->value.ptr)
+            continue;
+        buf_init(&value, LINE_MAX_BYTES);
+        add_clean(&value, fields->value, VALUE_MAX_BYTES);
+        add_text_field(line, fields->name, buf_slice(&value));
+        buf_done(&value);
     }
 }
 
-static void json_line(struct buf *line, enum log_level level, const char *message,
+/* ---- JSON ---------------------------------------------------------------------- */
+
+static void set_member(json_t *object, const char *name, struct slice value)
+{
+    struct buf clean;
+
+    buf_init(&clean, LINE_MAX_BYTES);
+    add_clean(&clean, value, VALUE_MAX_BYTES);
+    (void)json_object_set_new(object, name, json_stringn(buf_str(&clean), clean.len));
+    buf_done(&clean);
+}
+
+static void json_line(struct buf *line, enum log_level level, struct slice message,
                       const struct log_field *fields)
 {
-    buf_add_str(line, "{\"ts\":\"");
-    add_time(line);
-    buf_add_char(line, '"');
-    add_json(line, "level", slice_of(level_names[level]));
-    add_json(line, "msg", slice_of(message));
+    json_t *object = json_object();
+    char now[32];
+    char *text;
+
+    print_time(now);
+    (void)json_object_set_new(object, "ts", json_string(now));
+    (void)json_object_set_new(object, "level", json_string(level_names[level]));
+    (void)json_object_set_new(object, "msg", json_stringn(message.ptr, message.len));
     for (; fields && fields->name; fields++) {
         if (fields->value.ptr)
-            add_json(line, fields->name, fields->value);
+            set_member(object, fields->name, fields->value);
     }
-    buf_add_char(line, '}');
+    text = json_dumps(object, JSON_COMPACT);
+    if (text)
+        buf_add_str(line, text);
+    else
+        line->failed = true;
+    free(text);
+    json_decref(object);
+}
+
+/* ---- lines --------------------------------------------------------------------- */
+
+/* Without memory a line says at least that there was one. */
+static void end_line(struct buf *line)
+{
+    if (line->failed) {
+        buf_reset(line);
+        buf_add_str(line, logger.format == LOG_JSON
+                              ? "{\"level\":\"error\",\"msg\":\"out of memory\"}"
+                              : "error out of memory");
+    }
+    buf_add_char(line, '\n');
 }
 
 /* One write(2), so that lines of several processes do not mix. */
@@ -146,23 +222,27 @@ static void write_line(const struct buf *line)
 
 void log_event(enum log_level level, const struct log_field *fields, const char *fmt, ...)
 {
-    char message[ERR_TEXT_MAX + 512];
+    char text[MESSAGE_MAX_BYTES + 2]; /* a byte more than is shown: then it is cut */
+    struct buf message;
     struct buf line;
     va_list ap;
 
     if (level > logger.level)
         return;
     va_start(ap, fmt);
-    (void)vsnprintf(message, sizeof(message), fmt, ap);
+    (void)vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
+    buf_init(&message, LINE_MAX_BYTES);
+    add_clean(&message, slice_of(text), MESSAGE_MAX_BYTES);
     buf_init(&line, LINE_MAX_BYTES);
     if (logger.format == LOG_JSON)
-        json_line(&line, level, message, fields);
+        json_line(&line, level, buf_slice(&message), fields);
     else
-        text_line(&line, level, message, fields);
-    buf_add_char(&line, '\n');
+        text_line(&line, level, buf_slice(&message), fields);
+    end_line(&line);
     write_line(&line);
     buf_done(&line);
+    buf_done(&message);
 }
 
 void log_err(enum log_level level, const struct err *err)

@@ -31,8 +31,10 @@ struct log_field {
  * systemd.exec(5)). */
 void log_init(enum log_level level, enum log_format format);
 
-/* fields may be NULL, else it ends with LOG_END.  Bytes that would break the line
- * are escaped in both formats. */
+/* fields may be NULL, else it ends with LOG_END.  Bytes that would break the line are
+ * escaped, those that are no UTF-8 become U+FFFD, and what is long ends with an
+ * ellipsis: 1536 bytes of the message and 1024 of each value are shown.  A line goes
+ * out in one write(2); one that cannot be written is dropped. */
 void log_event(enum log_level level, const struct log_field *fields, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
