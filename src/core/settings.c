@@ -58,8 +58,7 @@ const struct setting settings[] = {
      .filled = true,
      .fallback = "outbox.event.{aggregate_type}",
      .offset = TABLE(topic),
-     .help = "The topic of an event. `{column}` stands for the column's value, `{{` and "
-             "`}}` for braces."},
+     .help = "The topic of an event. `{column}` stands for the value of that column."},
     {.section = "table",
      .key = "key",
      .type = SETTING_COLUMN,

@@ -1,7 +1,5 @@
 #include "route_fixture.h"
 
-/* ---- the three ready-made tables ------------------------------------------------- */
-
 static void a_row_of_the_default_table_becomes_a_record(void **state)
 {
     struct bench b;
@@ -26,73 +24,6 @@ static void a_row_of_the_default_table_becomes_a_record(void **state)
     assert_bytes(b.message.event_type, "OrderPlaced");
     assert_bytes(b.message.aggregate_id, "42");
     assert_int_equal(b.message.lsn, 0x1600000A8);
-    row_done(&row);
-    bench_done(&b);
-}
-
-static void
-a_row_of_debeziums_outbox_table_becomes_the_record_debezium_makes(void **state)
-{
-    struct bench b;
-    struct row row;
-
-    (void)state;
-    bench_init(&b);
-    b.table.ncolumns = 0;
-    bench_add_column(&b, STR("id"), STR("uuid"), COLUMN_TEXT);
-    bench_add_column(&b, STR("aggregatetype"), STR("character varying(255)"),
-                     COLUMN_TEXT);
-    bench_add_column(&b, STR("aggregateid"), STR("character varying(255)"), COLUMN_TEXT);
-    bench_add_column(&b, STR("type"), STR("character varying(255)"), COLUMN_TEXT);
-    bench_add_column(&b, STR("payload"), STR("jsonb"), COLUMN_TEXT);
-    b.settings.topic = STR("outbox.event.{aggregatetype}");
-    b.settings.key = STR("aggregateid");
-    b.settings.type = (struct header_setting){STR("type"), STR("type")};
-    bench_start(&b);
-    row_init(&row, "public", "outbox_events");
-    row_add(&row, "id", "406c07f3-26f0-4eea-a50c-109940064b8f");
-    row_add(&row, "aggregatetype", "Order");
-    row_add(&row, "aggregateid", "1");
-    row_add(&row, "type", "OrderCreated");
-    row_add(&row, "payload", "{\"id\": 1}");
-    assert_int_equal(route(&b, &row), ROUTE_MESSAGE);
-    assert_bytes(b.message.topic, "outbox.event.Order");
-    assert_bytes(b.message.key, "1");
-    assert_bytes(b.message.payload, "{\"id\": 1}");
-    assert_headers(&b.message,
-                   "id=406c07f3-26f0-4eea-a50c-109940064b8f type=OrderCreated");
-    row_done(&row);
-    bench_done(&b);
-}
-
-static void a_row_of_the_small_table_names_its_topic_and_has_no_key(void **state)
-{
-    struct bench b;
-    struct row row;
-
-    (void)state;
-    bench_init(&b);
-    b.table.ncolumns = 0;
-    bench_add_column(&b, STR("id"), STR("bigint"), COLUMN_TEXT);
-    bench_add_column(&b, STR("topic"), STR("text"), COLUMN_TEXT);
-    bench_add_column(&b, STR("payload"), STR("jsonb"), COLUMN_TEXT);
-    bench_add_column(&b, STR("published_at"), STR("timestamp with time zone"),
-                     COLUMN_TEXT);
-    b.settings.topic = STR("{topic}");
-    b.settings.key = NULL;
-    b.settings.type = (struct header_setting){NULL, NULL};
-    bench_start(&b);
-    row_init(&row, "public", "outbox_events");
-    row_add(&row, "id", "9223372036854775807");
-    row_add(&row, "topic", "invoices");
-    row_add(&row, "payload", "[1, 2]");
-    row_add(&row, "published_at", NULL);
-    assert_int_equal(route(&b, &row), ROUTE_MESSAGE);
-    assert_bytes(b.message.topic, "invoices");
-    assert_null(b.message.key.ptr);
-    assert_null(b.message.aggregate_id.ptr);
-    assert_null(b.message.event_type.ptr);
-    assert_headers(&b.message, "id=9223372036854775807");
     row_done(&row);
     bench_done(&b);
 }
@@ -461,9 +392,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_of_the_default_table_becomes_a_record),
-        cmocka_unit_test(
-            a_row_of_debeziums_outbox_table_becomes_the_record_debezium_makes),
-        cmocka_unit_test(a_row_of_the_small_table_names_its_topic_and_has_no_key),
         cmocka_unit_test(bytes_pass_exactly_as_they_are),
         cmocka_unit_test(null_empty_and_json_null_payloads_differ),
         cmocka_unit_test(a_null_key_is_null_and_an_empty_key_is_empty),
