@@ -83,11 +83,12 @@ class Demo:
                 self.shop.take_payment()
             time.sleep(PACE)
             if watch:
+                self.lab.checker.collect()
                 self.show_arrivals()
 
     def show_arrivals(self) -> None:
-        """Print what came from Kafka since the last time."""
-        records = self.lab.checker.collect()
+        """Print what the checker has read from Kafka since the last time."""
+        records = self.lab.checker.records
         for record in records[self.printed :]:
             say(f"  kafka    {describe(record)}")
         self.printed = len(records)
@@ -99,8 +100,9 @@ class Demo:
         say(f"  slot     confirmed_flush_lsn {slot['confirmed_flush_lsn']}, {lag} bytes of WAL not confirmed")
 
     def all_arrived(self) -> bool:
+        missing = self.lab.checker.missing()
         self.show_arrivals()
-        return not self.lab.checker.missing()
+        return not missing
 
     def outage(self) -> None:
         """Stop the broker, sell on, look at the slot, bring the broker back."""
