@@ -61,8 +61,8 @@ int verdict_level(struct check *check, const struct pg_result *found, struct err
                    pg_value(found, 0, 0));
 }
 
-/* Minor releases of 2026 refuse a plugin that this setting does not name; servers
- * before them do not know it. */
+/* From 15.19, 18.6 and the same minor releases of the others on, a server refuses a
+ * plugin that this setting does not name; servers before them do not know it. */
 int verdict_plugin(struct check *check, const struct pg_result *found, struct err *err)
 {
     const char *list = pg_value(found, 0, 1);

@@ -1,4 +1,5 @@
 #include "app/probe.h"
+#include "core/mapped.h"
 #include "core/nearest.h"
 #include "core/route.h"
 
@@ -126,42 +127,13 @@ static bool same(const char *setting, const char *column)
     return setting && strcmp(setting, column) == 0;
 }
 
-/* A column in the template of the topic's name stands in braces. */
-static bool in_topic(const char *topic, const char *column)
-{
-    size_t len = strlen(column);
-
-    for (const char *at = strchr(topic, '{'); at; at = strchr(at + 1, '{')) {
-        if (strncmp(at + 1, column, len) == 0 && at[len + 1] == '}')
-            return true;
-    }
-    return false;
-}
-
-static bool is_mapped(const struct table_settings *table, const char *column)
-{
-    const char *const settings[] = {
-        table->key,          table->payload,   table->id.column, table->type.column,
-        table->aggregate_id, table->partition, table->timestamp};
-
-    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
-        if (same(settings[i], column))
-            return true;
-    }
-    for (size_t i = 0; i < table->nheaders; i++) {
-        if (same(table->headers[i].column, column))
-            return true;
-    }
-    return in_topic(table->topic, column);
-}
-
 static bool is_one_of(const char *type, const char *a, const char *b, const char *c)
 {
     return strcmp(type, a) == 0 || strcmp(type, b) == 0 || strcmp(type, c) == 0;
 }
 
-static int judge_type(const struct check *check, const char *column, const char *base,
-                      struct err *err)
+static int judge_type(const struct check *check, const struct mapped *mapped,
+                      const char *column, const char *base, struct err *err)
 {
     const struct table_settings *table = check_table(check);
     const char *want = NULL;
@@ -172,7 +144,7 @@ static int judge_type(const struct check *check, const char *column, const char 
     if (same(table->timestamp, column) &&
         !is_one_of(base, "timestamp with time zone", "timestamp without time zone", ""))
         want = "the timestamp needs timestamp with or without time zone";
-    if (in_topic(table->topic, column) && strcmp(base, "bytea") == 0)
+    if (mapped_in_topic(mapped, column) && strcmp(base, "bytea") == 0)
         want = "the name of a topic needs text";
     if (!want)
         return 0;
@@ -192,8 +164,8 @@ static enum column_class class_of(const struct pg_result *found, int row)
     return COLUMN_TEXT;
 }
 
-static int add_column(struct check *check, const struct pg_result *found, int row,
-                      struct err *err)
+static int add_column(struct check *check, const struct mapped *mapped,
+                      const struct pg_result *found, int row, struct err *err)
 {
     struct catalog_table *table = check_catalog(check);
     struct catalog_column *column = &table->columns[table->ncolumns++];
@@ -204,27 +176,30 @@ static int add_column(struct check *check, const struct pg_result *found, int ro
     column->class = class_of(found, row);
     if (!column->name || !column->type)
         return err_set(err, ERR_INTERNAL, "out of memory");
-    if (!is_mapped(check_table(check), name))
+    if (!mapped_has(mapped, name))
         return 0;
     if (column->class != COLUMN_TEXT || *pg_value(found, row, COLUMNS_ALTERED) == 't')
         check->server->types_needed = true;
-    return judge_type(check, name, pg_value(found, row, COLUMNS_BASE), err);
+    return judge_type(check, mapped, name, pg_value(found, row, COLUMNS_BASE), err);
 }
 
 int verdict_columns(struct check *check, const struct pg_result *found, struct err *err)
 {
     struct catalog_table *table = check_catalog(check);
     int n = pg_rows(found);
+    struct mapped mapped;
+    int rc = 0;
 
+    if (mapped_init(&mapped, check_table(check), err) < 0)
+        return -1;
     table->columns = calloc(n > 0 ? (size_t)n : 1, sizeof(*table->columns));
     if (!table->columns)
-        return err_set(err, ERR_INTERNAL, "out of memory");
-    for (int i = 0; i < n; i++) {
-        if (add_column(check, found, i, err) < 0)
-            return -1;
-    }
+        rc = err_set(err, ERR_INTERNAL, "out of memory");
+    for (int i = 0; rc == 0 && i < n; i++)
+        rc = add_column(check, &mapped, found, i, err);
+    mapped_done(&mapped);
     check_note(check, "%d", n);
-    return 0;
+    return rc;
 }
 
 /* ---- where its rows are -------------------------------------------------------- */
