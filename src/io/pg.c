@@ -262,6 +262,36 @@ bool pg_ping_rejected(const char *dsn)
     return ping == PQPING_REJECT;
 }
 
+static const char *option_value(const PQconninfoOption *options, const char *name)
+{
+    for (; options && options->keyword; options++) {
+        if (strcmp(options->keyword, name) == 0)
+            return options->val;
+    }
+    return NULL;
+}
+
+char *pg_dsn_user(const char *dsn, struct err *err)
+{
+    struct params params;
+    PQconninfoOption *defaults;
+    const char *user;
+    char *ret;
+
+    if (params_init(&params, dsn, PG_SQL, err) < 0)
+        return NULL;
+    defaults = PQconndefaults();
+    user = option_value(params.parsed, "user");
+    if (!user)
+        user = option_value(defaults, "user");
+    ret = user ? strdup(user) : NULL;
+    if (!ret)
+        (void)err_set(err, ERR_CONFIG, "[postgres] dsn names no user");
+    PQconninfoFree(defaults);
+    params_done(&params);
+    return ret;
+}
+
 int pg_server_version(const struct pg *pg)
 {
     return PQserverVersion(pg->conn);
@@ -311,11 +341,25 @@ int pg_rows(const struct pg_result *result)
     return PQntuples(unwrap(result));
 }
 
+int pg_columns(const struct pg_result *result)
+{
+    return PQnfields(unwrap(result));
+}
+
 const char *pg_value(const struct pg_result *result, int row, int column)
 {
     if (PQgetisnull(unwrap(result), row, column))
         return NULL;
     return PQgetvalue(unwrap(result), row, column);
+}
+
+void pg_cancel(struct pg *pg)
+{
+    PGcancel *cancel = PQgetCancel(pg->conn);
+    char why[256];
+
+    (void)PQcancel(cancel, why, (int)sizeof(why));
+    PQfreeCancel(cancel);
 }
 
 /* ---- CopyBoth, never blocking -------------------------------------------------- */

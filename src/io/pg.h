@@ -38,6 +38,11 @@ struct pg *pg_connect(const char *dsn, enum pg_kind kind, struct err *err)
     __attribute__((warn_unused_result));
 void pg_close(struct pg *pg); /* NULL is allowed */
 
+/* The role that dsn connects as, to be freed with free().  NULL with err set: dsn
+ * cannot be read, no memory.  Looks at dsn, the environment and the system's user, not
+ * into the file of a service that dsn names. */
+char *pg_dsn_user(const char *dsn, struct err *err) __attribute__((warn_unused_result));
+
 /* Is the server shutting down or starting (PQping says REJECT)?  Blocks. */
 bool pg_ping_rejected(const char *dsn);
 
@@ -52,8 +57,13 @@ struct pg_result *pg_query(struct pg *pg, const char *sql, int nparams,
     __attribute__((warn_unused_result));
 void pg_result_free(struct pg_result *result); /* NULL is allowed */
 int pg_rows(const struct pg_result *result);
+int pg_columns(const struct pg_result *result);
 /* NULL for SQL NULL; borrowed from result. */
 const char *pg_value(const struct pg_result *result, int row, int column);
+
+/* Asks the server to give up the statement that another thread is waiting for in
+ * pg_query, which then fails with 57014.  Nothing if there is none, or no server. */
+void pg_cancel(struct pg *pg);
 
 /* What to do about an SQLSTATE (may be NULL: the connection broke).  42704 (slot
  * missing) is ERR_SLOT; 28xxx and 42501 ERR_DENIED; 58P01, 22023, 42602, 0A000, 3D000
