@@ -142,8 +142,10 @@ static int judge_type(const struct check *check, const struct mapped *mapped,
         !is_one_of(base, "smallint", "integer", "bigint"))
         want = "the partition needs smallint, integer or bigint";
     if (same(table->timestamp, column) &&
-        !is_one_of(base, "timestamp with time zone", "timestamp without time zone", ""))
-        want = "the timestamp needs timestamp with or without time zone";
+        !is_one_of(base, "timestamp with time zone", "timestamp without time zone",
+                   "bigint"))
+        want = "the timestamp needs timestamp with or without time zone, or bigint "
+               "(milliseconds since 1970)";
     if (mapped_in_topic(mapped, column) && strcmp(base, "bytea") == 0)
         want = "the name of a topic needs text";
     if (!want)
