@@ -3,62 +3,91 @@
 
 #include <stdint.h>
 
+#if defined(__SSE2__) && !defined(JSONSCAN_PORTABLE)
+#include <emmintrin.h>
+#endif
+
 enum { MAX_DEPTH = 64 };
 
 /* ---- strings ------------------------------------------------------------------ */
 
-static bool is_special(char c)
+/* Strings are searched in blocks: bit i of a block's mask is set when byte i is a quote
+ * or a backslash. */
+enum { BLOCK = 32 };
+
+#if defined(__SSE2__) && !defined(JSONSCAN_PORTABLE)
+static uint32_t mask_of_half(const char *p)
 {
-    return c == '"' || c == '\\';
+    __m128i bytes = _mm_loadu_si128((const void *)p);
+    __m128i quotes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+    __m128i backslashes = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+
+    return (uint32_t)_mm_movemask_epi8(_mm_or_si128(quotes, backslashes));
 }
 
-/* Does one of the eight bytes end a run of plain bytes?  x ^ pattern has a zero byte
- * where x has the byte, and (v - 01…) & ~v & 80… is not 0 just when v has a zero byte. */
-static bool has_special(uint64_t x)
+static uint64_t mask_of_block(const char *p)
 {
-    const uint64_t ones = UINT64_C(0x0101010101010101);
-    uint64_t quote = x ^ ones * '"';
-    uint64_t backslash = x ^ ones * '\\';
-
-    return ((((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)) &
-            ones << 7) != 0;
+    return mask_of_half(p) | mask_of_half(p + BLOCK / 2) << BLOCK / 2;
 }
 
-/* Moves the bytes up to the next quote or backslash from *from to *to, which is not
- * behind it.  Eight bytes are read before they are written, so that the two may
- * overlap. */
-static void move_plain(char **to, char **from, const char *end)
+/* The place of the lowest bit that is set; mask is not 0. */
+static size_t lowest_bit(uint64_t mask)
 {
-    char *t = *to;
-    char *f = *from;
-    uint64_t x;
+    return (size_t)__builtin_ctzll(mask);
+}
+#else
+#define EACH_BYTE(x) (UINT64_C(0x0101010101010101) * (x))
 
-    while (end - f >= 8) {
-        memcpy(&x, f, 8);
-        if (has_special(x))
-            break;
-        memcpy(t, &x, 8);
-        f += 8;
-        t += 8;
+/* The high bit of each byte that is zero. */
+static uint64_t zero_bytes(uint64_t x)
+{
+    return ~(((x & EACH_BYTE(0x7f)) + EACH_BYTE(0x7f)) | x | EACH_BYTE(0x7f));
+}
+
+static uint64_t mask_of_block(const char *p)
+{
+    uint64_t mask = 0;
+
+    for (int i = 0; i < BLOCK; i += 8) {
+        uint64_t x = 0;
+        uint64_t found;
+
+        for (int k = 7; k >= 0; k--)
+            x = x << 8 | (unsigned char)p[i + k];
+        found = zero_bytes(x ^ EACH_BYTE('"')) | zero_bytes(x ^ EACH_BYTE('\\'));
+        /* the multiplication gathers the eight high bits in the highest byte */
+        mask |= (found >> 7) * UINT64_C(0x0102040810204080) >> 56 << i;
     }
-    while (f < end && !is_special(*f))
-        *t++ = *f++;
-    *to = t;
-    *from = f;
+    return mask;
 }
+
+static size_t lowest_bit(uint64_t mask)
+{
+    size_t place = 0;
+
+    for (int half = 32; half > 0; half /= 2) {
+        if (!(mask & ((UINT64_C(1) << half) - 1))) {
+            mask >>= half;
+            place += (size_t)half;
+        }
+    }
+    return place;
+}
+#endif
 
 char *jsonscan_find_special(char *p, char *end)
 {
-    uint64_t x;
+    char tail[BLOCK] = {0};
+    uint64_t mask;
 
-    for (; end - p >= 8; p += 8) {
-        memcpy(&x, p, 8);
-        if (has_special(x))
-            break;
+    for (; end - p >= BLOCK; p += BLOCK) {
+        mask = mask_of_block(p);
+        if (mask)
+            return p + lowest_bit(mask);
     }
-    while (p < end && !is_special(*p))
-        p++;
-    return p;
+    memcpy(tail, p, (size_t)(end - p));
+    mask = mask_of_block(tail);
+    return mask ? p + lowest_bit(mask) : end;
 }
 
 static bool take_hex4(struct jsonscan *scan, unsigned *ret)
@@ -162,7 +191,48 @@ static bool take_escape(struct jsonscan *scan, char **to)
     return true;
 }
 
-/* A string, unescaped where it lies. */
+/* Unescapes from *from to *to, which is not behind it, up to a quote, an escape that is
+ * not a letter, or the end of two blocks, and moves both on.  Most runs between escapes
+ * are short: 16 bytes are copied whatever their length, to where it does no harm. */
+static void unescape_blocks(char **to, char **from, const char *end)
+{
+    static const char letters[256] = {
+        ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+        ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
+    enum { LEN = 2 * BLOCK, SHORT = 16 };
+    char in[2 * LEN] = {0};
+    char out[2 * LEN];
+    size_t len = end - *from >= LEN ? LEN : (size_t)(end - *from);
+    uint64_t mask;
+    size_t i = 0;
+    size_t o = 0;
+
+    memcpy(in, *from, len);
+    mask = mask_of_block(in) | mask_of_block(in + BLOCK) << BLOCK;
+    for (;;) {
+        size_t run = (mask ? lowest_bit(mask) : len) - i;
+
+        memcpy(out + o, in + i, SHORT);
+        if (run > SHORT)
+            memcpy(out + o + SHORT, in + i + SHORT, LEN - SHORT);
+        i += run;
+        o += run;
+        if (i + 1 >= len || in[i] != '\\' || !letters[(unsigned char)in[i + 1]])
+            break;
+        out[o++] = letters[(unsigned char)in[i + 1]];
+        i += 2;
+        mask &= i < LEN ? ~UINT64_C(0) << i : 0;
+    }
+    /* When both blocks were used up, what lies behind *to was read, too: the copy may
+     * have a fixed length, which is faster. */
+    if (i == LEN)
+        memcpy(*to, out, LEN);
+    else
+        memcpy(*to, out, o);
+    *to += o;
+    *from += i;
+}
+
 bool jsonscan_string(struct jsonscan *scan, struct slice *ret)
 {
     char *start;
@@ -172,10 +242,10 @@ bool jsonscan_string(struct jsonscan *scan, struct slice *ret)
         return jsonscan_fail(scan, "no string where one belongs");
     start = scan->p;
     to = scan->p = jsonscan_find_special(start, scan->end);
-    while (scan->p < scan->end && *scan->p == '\\') {
-        if (!take_escape(scan, &to))
+    while (scan->p < scan->end && *scan->p != '"') {
+        unescape_blocks(&to, &scan->p, scan->end);
+        if (scan->p < scan->end && *scan->p == '\\' && !take_escape(scan, &to))
             return false;
-        move_plain(&to, &scan->p, scan->end);
     }
     if (scan->p == scan->end)
         return jsonscan_fail(scan, "a string without an end");

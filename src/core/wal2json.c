@@ -146,25 +146,48 @@ static bool has(unsigned seen, enum key key)
     return (seen & 1U << key) != 0;
 }
 
-static enum key column_key(struct jsonscan *c)
+struct known_key {
+    struct slice name;
+    enum key key;
+};
+
+#define KNOWN(name, key)                                                                 \
+    {                                                                                    \
+        {name, sizeof(name) - 1}, key                                                    \
+    }
+
+/* A field name, however it is spelled, and its colon. */
+static enum key spelled_key(struct jsonscan *c, const struct known_key *known, size_t n)
 {
     struct slice name;
 
-    if (JSONSCAN_TAKE(c, "\"name\":"))
-        return KEY_NAME;
-    if (JSONSCAN_TAKE(c, "\"value\":"))
-        return KEY_VALUE;
-    if (JSONSCAN_TAKE(c, "\"type\":"))
-        return KEY_TYPE;
     if (!jsonscan_key(c, &name))
         return KEY_NONE;
-    if (slice_eq(name, slice_of("name")))
-        return KEY_NAME;
-    if (slice_eq(name, slice_of("value")))
-        return KEY_VALUE;
-    if (slice_eq(name, slice_of("type")))
-        return KEY_TYPE;
+    for (size_t i = 0; i < n; i++) {
+        if (slice_eq(name, known[i].name))
+            return known[i].key;
+    }
     return KEY_OTHER;
+}
+
+/* Just as wal2json spells it. */
+#define TAKE_KEY(c, name) JSONSCAN_TAKE(c, "\"" name "\":")
+
+static enum key column_key(struct jsonscan *c)
+{
+    static const struct known_key known[] = {
+        KNOWN("name", KEY_NAME),
+        KNOWN("type", KEY_TYPE),
+        KNOWN("value", KEY_VALUE),
+    };
+
+    if (TAKE_KEY(c, "name"))
+        return KEY_NAME;
+    if (TAKE_KEY(c, "value"))
+        return KEY_VALUE;
+    if (TAKE_KEY(c, "type"))
+        return KEY_TYPE;
+    return spelled_key(c, known, sizeof(known) / sizeof(known[0]));
 }
 
 static bool read_column_field(struct jsonscan *c, struct column *column, unsigned *seen)
@@ -247,24 +270,24 @@ static bool skip_columns(struct jsonscan *c)
 
 static enum key event_key(struct jsonscan *c)
 {
-    static const struct {
-        const char *name;
-        enum key key;
-    } keys[] = {
-        {"action", KEY_ACTION},   {"timestamp", KEY_TIMESTAMP},
-        {"schema", KEY_SCHEMA},   {"table", KEY_TABLE},
-        {"columns", KEY_COLUMNS}, {"identity", KEY_OLD_COLUMNS},
-        {"pk", KEY_OLD_COLUMNS},
+    static const struct known_key known[] = {
+        KNOWN("action", KEY_ACTION),   KNOWN("timestamp", KEY_TIMESTAMP),
+        KNOWN("schema", KEY_SCHEMA),   KNOWN("table", KEY_TABLE),
+        KNOWN("columns", KEY_COLUMNS), KNOWN("identity", KEY_OLD_COLUMNS),
+        KNOWN("pk", KEY_OLD_COLUMNS),
     };
-    struct slice name;
 
-    if (!jsonscan_key(c, &name))
-        return KEY_NONE;
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        if (slice_eq(name, slice_of(keys[i].name)))
-            return keys[i].key;
-    }
-    return KEY_OTHER;
+    if (TAKE_KEY(c, "action"))
+        return KEY_ACTION;
+    if (TAKE_KEY(c, "timestamp"))
+        return KEY_TIMESTAMP;
+    if (TAKE_KEY(c, "schema"))
+        return KEY_SCHEMA;
+    if (TAKE_KEY(c, "table"))
+        return KEY_TABLE;
+    if (TAKE_KEY(c, "columns"))
+        return KEY_COLUMNS;
+    return spelled_key(c, known, sizeof(known) / sizeof(known[0]));
 }
 
 static bool read_action(struct jsonscan *c, char *ret)
