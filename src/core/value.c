@@ -16,19 +16,16 @@ static bool prefixed_hex(struct slice value)
            hex_valid((struct slice){value.ptr + prefix_len, value.len - prefix_len});
 }
 
-static bool begins_with(struct slice s, const char *word)
-{
-    size_t len = strlen(word);
-
-    return s.len >= len && memcmp(s.ptr, word, len) == 0;
-}
-
-/* The types whose own values may begin with \x, as format_type() writes them. */
+/* The types whose own values may begin with \x, as format_type() writes them:
+ * "character" and "character varying" have a length behind them. */
 static bool is_text_type(struct slice type)
 {
-    return begins_with(type, "text") || begins_with(type, "character") ||
-           begins_with(type, "name") || begins_with(type, "citext") ||
-           begins_with(type, "\"char\"");
+    const struct slice character = slice_of("character");
+
+    return slice_eq(type, slice_of("text")) || slice_eq(type, slice_of("name")) ||
+           slice_eq(type, slice_of("\"char\"")) ||
+           (type.len >= character.len &&
+            memcmp(type.ptr, character.ptr, character.len) == 0);
 }
 
 static enum value_kind typed_kind(const struct column *column,

@@ -197,6 +197,8 @@ static void bytes_of_a_type_that_is_gone_are_not_guessed(void **state)
                            "written and has jsonb now"));
     assert_null(strstr(b.err.text, "dead")); /* no payload in an error */
     row_done(&row);
+    assert_int_equal(route_payload(&b, &row, "\\xdead", "text.blob"), ROUTE_POISON);
+    row_done(&row);
     assert_int_equal(route_payload(&b, &row, "\\xno", "old_name"), ROUTE_MESSAGE);
     assert_bytes(b.message.payload, "\\xno");
     row_done(&row);
