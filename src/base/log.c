@@ -7,8 +7,8 @@
 #include <jansson.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -32,13 +32,14 @@ static const char *const level_names[] = {"error", "warning", "info", "debug"};
 static bool stderr_is_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
+    char here[64];
     struct stat st;
-    uintmax_t dev;
-    uintmax_t ino;
 
-    return stream && sscanf(stream, "%" SCNuMAX ":%" SCNuMAX, &dev, &ino) == 2 &&
-           fstat(STDERR_FILENO, &st) == 0 && (uintmax_t)st.st_dev == dev &&
-           (uintmax_t)st.st_ino == ino;
+    if (!stream || fstat(STDERR_FILENO, &st) != 0)
+        return false;
+    (void)snprintf(here, sizeof(here), "%ju:%ju", (uintmax_t)st.st_dev,
+                   (uintmax_t)st.st_ino);
+    return strcmp(stream, here) == 0;
 }
 
 void log_init(enum log_level level, enum log_format format)
@@ -141,8 +142,13 @@ static void text_line(struct buf *line, enum log_level level, struct slice messa
         buf_printf(line, "%s ", now);
     }
     buf_printf(line, "%s ", level_names[level]);
-    for (size_t i = 0; i < message.len; i++)
-        buf_add_char(line, (unsigned char)message.ptr[i] < 0x20 ? ' ' : message.ptr[i]);
+    for (size_t i = 0; i < message.len; i++) {
+        char c = message.ptr[i];
+
+        if ((unsigned char)c < 0x20)
+            c = ' ';
+        buf_add_char(line, c);
+    }
     for (; fields && fields->name; fields++) {
         struct buf value;
 
