@@ -13,27 +13,34 @@ enum { VALUE_MAX_BYTES = 32 << 20, WIDTH = 78 };
 
 /* ---- effective values ---------------------------------------------------------- */
 
-/* A value from the environment may have several lines, which the file cannot say. */
+/* Only the environment can give a value of several lines: the file cannot say it. */
 static void print_one_line(const char *text, FILE *out)
 {
     for (; *text; text++)
         (void)fputc((unsigned char)*text < 0x20 && *text != '\t' ? ' ' : *text, out);
-    (void)fputc('\n', out);
+}
+
+static void add_shown(struct buf *shown, const struct config_value *value)
+{
+    if (value->setting->type == SETTING_PROPERTY && secret_is_property(value->key))
+        buf_add_str(shown, "********");
+    else if (strcmp(value->key, "dsn") == 0)
+        secret_add_dsn(shown, value->text);
+    else
+        buf_add_str(shown, value->text);
 }
 
 static void print_value(const struct config_value *value, FILE *out)
 {
     struct buf shown;
 
-    (void)fprintf(out, "# %s\n%s = ", value->origin, value->key);
     buf_init(&shown, VALUE_MAX_BYTES);
-    if (strcmp(value->setting->section, "kafka") == 0 && secret_is_property(value->key))
-        buf_add_str(&shown, "********");
-    else if (strcmp(value->key, "dsn") == 0)
-        secret_add_dsn(&shown, value->text);
-    else
-        buf_add_str(&shown, value->text);
+    add_shown(&shown, value);
+    (void)fprintf(out, "# %s%s\n%s =%s", value->origin,
+                  strchr(buf_str(&shown), '\n') ? ", several lines" : "", value->key,
+                  shown.len > 0 ? " " : "");
     print_one_line(buf_str(&shown), out);
+    (void)fputc('\n', out);
     buf_done(&shown);
 }
 
@@ -108,33 +115,34 @@ static void print_wrapped(const char *text, int indent, FILE *out)
     int column = 0;
 
     while (*text) {
-        int len = (int)strcspn(text, " ");
+        char word[WIDTH + 1];
+        int len = 0;
 
+        for (; *text && *text != ' '; text++) {
+            if (*text != '`' && len < WIDTH)
+                word[len++] = *text;
+        }
+        text += *text == ' ';
         if (column > 0 && column + 1 + len > WIDTH) {
             (void)fputc('\n', out);
             column = 0;
         }
-        column += fprintf(out, "%*s", column > 0 ? 1 : indent, "");
-        for (int i = 0; i < len; i++) {
-            if (text[i] != '`')
-                (void)fputc(text[i], out);
-        }
-        column += len;
-        text += len + (text[len] == ' ');
+        column += fprintf(out, "%*s%.*s", column > 0 ? 1 : indent, "", len, word);
     }
     (void)fputc('\n', out);
 }
 
 static void print_setting_help(const struct setting *setting, FILE *out)
 {
-    (void)fprintf(out, "  %s = ", setting->key);
-    if (setting->fallback)
-        (void)fputs(setting->fallback, out);
-    (void)fputs(setting->fallback || setting_is_wildcard(setting) ? "" : "(required)",
-                out);
-    (void)fputs("  (", out);
+    if (setting_is_wildcard(setting))
+        (void)fputs("  ...", out);
+    else if (setting->fallback)
+        (void)fprintf(out, "  %s = %s", setting->key, setting->fallback);
+    else
+        (void)fprintf(out, "  %s (required)", setting->key);
+    (void)fputs("  # ", out);
     print_type(setting, out);
-    (void)fputs(")\n", out);
+    (void)fputc('\n', out);
     print_wrapped(setting->help, 6, out);
 }
 

@@ -58,7 +58,7 @@ const struct setting settings[] = {
      .filled = true,
      .fallback = "outbox.event.{aggregate_type}",
      .offset = TABLE(topic),
-     .help = "The topic of an event. `{column}` stands for the value of that column."},
+     .help = "The topic of an event. `{column}` stands for the column's value."},
     {.section = "table",
      .key = "key",
      .type = SETTING_COLUMN,
@@ -127,7 +127,7 @@ const struct setting settings[] = {
      .type = SETTING_PROPERTY,
      .help = "Any other property of librdkafka, for instance `security.protocol`, "
              "`sasl.password` or `compression.type`. Those that would break the promise "
-             "of delivery are refused, see below."},
+             "of delivery are refused."},
 
     {.section = "relay",
      .key = "memory",
