@@ -1,4 +1,76 @@
-int main(void)
+/* main.c - the command line to one call, and the way it ended to an exit code. */
+#include "app/check.h"
+#include "app/cli.h"
+#include "app/exit_code.h"
+#include "app/load.h"
+#include "app/setup.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static int call(const struct cli *cli, const struct config *config, struct err *err)
 {
-    return 0;
+    switch (cli->command) {
+    case CLI_CHECK:
+        return check_print(config, stdout, err);
+    case CLI_SETUP:
+        return setup_run(config, cli->apply, stdout, err);
+    case CLI_CONFIG:
+        config_print(config, stdout);
+        return 0;
+    case CLI_NONE:
+        break;
+    }
+    return err_set(err, ERR_INTERNAL, "there is no such command");
+}
+
+/* As relay_run: 1 if a thread may still look at the configuration. */
+static int run_command(const struct cli *cli, struct err *err)
+{
+    struct config *config = config_load(cli->config_path, (config_env_t)environ, err);
+    int rc;
+
+    if (!config)
+        return -1;
+    log_init(config->relay.log_level, config->relay.log_format);
+    rc = call(cli, config, err);
+    if (rc <= 0)
+        config_free(config);
+    return rc;
+}
+
+static int obey(const struct cli *cli, struct err *err)
+{
+    int rc = 0;
+
+    if (cli->version)
+        (void)puts("walrelay " WALRELAY_VERSION);
+    else if (cli->help)
+        cli_help(cli->command, stdout);
+    else if (cli->reference)
+        config_reference(stdout);
+    else
+        rc = run_command(cli, err);
+    if (fflush(stdout) != 0 && rc >= 0)
+        return err_set(err, ERR_INTERNAL, "cannot write to standard output");
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct err err = {0};
+    struct cli cli;
+
+    log_init(LOG_INFO, LOG_TEXT);
+    if (cli_parse(argc, argv, (config_env_t)environ, &cli, &err) < 0) {
+        log_err(LOG_ERROR, &err);
+        return EXIT_USAGE;
+    }
+    if (obey(&cli, &err) >= 0)
+        return EXIT_STOPPED;
+    log_err(LOG_ERROR, &err);
+    return (int)exit_code_of(err.class);
 }

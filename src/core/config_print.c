@@ -115,7 +115,7 @@ static void print_wrapped(const char *text, int indent, FILE *out)
     int column = 0;
 
     while (*text) {
-        char word[WIDTH + 1];
+        char word[WIDTH + 1] = "";
         int len = 0;
 
         for (; *text && *text != ' '; text++) {

@@ -1,0 +1,170 @@
+#include "app/cli.h"
+
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const nothing[] = {NULL};
+
+/* What the results of parse borrow from. */
+static char words[256];
+
+/* line: the words after "walrelay", one blank between them. */
+static int parse(const char *line, config_env_t env, struct cli *ret, struct err *err)
+{
+    char *argv[16] = {words};
+    int argc = 1;
+    char *rest = words + sizeof("walrelay");
+
+    (void)snprintf(words, sizeof(words), "walrelay%c%s", '\0', line);
+    for (char *word = strtok(rest, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    return cli_parse(argc, argv, env, ret, err);
+}
+
+static struct cli accept_with(const char *line, config_env_t env)
+{
+    struct cli cli = {0};
+    struct err err = {0};
+
+    if (parse(line, env, &cli, &err) < 0)
+        fail_msg("%s: %s", line, err.text);
+    return cli;
+}
+
+static struct cli accept_line(const char *line)
+{
+    return accept_with(line, nothing);
+}
+
+static void refuse(const char *line, const char *why)
+{
+    struct cli cli = {.command = CLI_SETUP};
+    struct err err = {0};
+
+    assert_int_equal(parse(line, nothing, &cli, &err), -1);
+    assert_string_equal(err.text, why);
+    assert_int_equal(cli.command, CLI_SETUP);
+}
+
+static void a_command_is_known_by_its_name(void **state)
+{
+    (void)state;
+    assert_int_equal(accept_line("check").command, CLI_CHECK);
+    assert_int_equal(accept_line("check").command, CLI_CHECK);
+    assert_int_equal(accept_line("setup").command, CLI_SETUP);
+    assert_int_equal(accept_line("config").command, CLI_CONFIG);
+}
+
+static void options_may_stand_before_and_after_the_command(void **state)
+{
+    (void)state;
+    assert_string_equal(accept_line("check -c a.conf").config_path, "a.conf");
+    assert_string_equal(accept_line("-c a.conf check").config_path, "a.conf");
+    assert_string_equal(accept_line("check --config=a.conf").config_path, "a.conf");
+    assert_string_equal(accept_line("--config a.conf check").config_path, "a.conf");
+    assert_true(accept_line("setup --apply").apply);
+    assert_false(accept_line("setup").apply);
+    assert_true(accept_line("config --reference").reference);
+}
+
+static void the_configuration_has_a_default_place(void **state)
+{
+    const char *const env[] = {"HOME=/", "WALRELAY_CONFIG=/etc/walrelay.conf", NULL};
+    const char *const empty[] = {"WALRELAY_CONFIG=", NULL};
+
+    (void)state;
+    assert_string_equal(accept_line("check").config_path, "walrelay.conf");
+    assert_string_equal(accept_with("check", empty).config_path, "walrelay.conf");
+    assert_string_equal(accept_with("check", env).config_path, "/etc/walrelay.conf");
+    assert_string_equal(accept_with("check -c x", env).config_path, "x");
+}
+
+static void help_and_version_need_no_command(void **state)
+{
+    (void)state;
+    assert_true(accept_line("--help").help);
+    assert_true(accept_line("-h").help);
+    assert_true(accept_line("check --help").help);
+    assert_int_equal(accept_line("check --help").command, CLI_CHECK);
+    assert_true(accept_line("--version").version);
+    assert_true(accept_line("-V").version);
+}
+
+static void what_is_not_understood_is_refused_with_the_nearest_name(void **state)
+{
+    (void)state;
+    refuse("chek", "unknown command chek, the nearest valid one is check");
+    refuse("Setup", "unknown command Setup, the nearest valid one is setup");
+    refuse("setup --aply", "unknown option --aply, the nearest valid one is --apply");
+    refuse("check --confg=x",
+           "unknown option --confg, the nearest valid one is --config");
+    refuse("check -x", "unknown option -x, walrelay --help lists the valid ones");
+    refuse("check -xc", "unknown option -x, walrelay --help lists the valid ones");
+    refuse("check -c", "option -c needs the name of a file");
+    refuse("check --config", "option --config needs the name of a file");
+    refuse("check now", "unexpected argument now");
+    refuse("check --apply", "--apply belongs to walrelay setup");
+    refuse("check --reference", "--reference belongs to walrelay config");
+    refuse("", "a command is missing; walrelay --help lists the commands");
+    refuse("-c x", "a command is missing; walrelay --help lists the commands");
+}
+
+/* To be freed. */
+static char *help(enum cli_command command)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *out = open_memstream(&text, &len);
+
+    assert_non_null(out);
+    cli_help(command, out);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void the_help_lists_commands_and_options(void **state)
+{
+    char *all = help(CLI_NONE);
+    char *setup = help(CLI_SETUP);
+
+    (void)state;
+    assert_non_null(strstr(all, "\n  check "));
+    assert_non_null(strstr(all, "\n  check "));
+    assert_non_null(strstr(all, "\n  setup "));
+    assert_non_null(strstr(all, "\n  config "));
+    assert_non_null(strstr(all, "\n  -c, --config FILE "));
+    assert_null(strstr(all, "--apply"));
+    assert_null(strstr(all, "--reference"));
+    assert_non_null(strstr(setup, "\n      --apply "));
+    free(all);
+    free(setup);
+}
+
+static void the_help_of_config_lists_the_settings(void **state)
+{
+    char *text = help(CLI_CONFIG);
+
+    (void)state;
+    assert_non_null(strstr(text, "walrelay config - "));
+    assert_non_null(strstr(text, "\n[relay]\n"));
+    assert_non_null(strstr(text, "\n  memory = 16MB"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_command_is_known_by_its_name),
+        cmocka_unit_test(options_may_stand_before_and_after_the_command),
+        cmocka_unit_test(the_configuration_has_a_default_place),
+        cmocka_unit_test(help_and_version_need_no_command),
+        cmocka_unit_test(what_is_not_understood_is_refused_with_the_nearest_name),
+        cmocka_unit_test(the_help_lists_commands_and_options),
+        cmocka_unit_test(the_help_of_config_lists_the_settings),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
