@@ -62,11 +62,8 @@ def lab(postgres: Postgres, kafka: Kafka) -> Iterator[Lab]:
         postgres.start()
     if not kafka.running:
         kafka.start()
-    place = Lab(postgres, kafka, f"t{next(_numbers):04}")
-    try:
+    with Lab(postgres, kafka, f"t{next(_numbers):04}") as place:
         yield place
-    finally:
-        place.close()
 
 
 @pytest.fixture(scope="session")

@@ -108,8 +108,7 @@ def main() -> int:
     with ExitStack() as stack:
         postgres = stack.enter_context(Postgres(max_wal_size="4GB"))
         kafka = stack.enter_context(Kafka())
-        lab = Lab(postgres, kafka, "bench", light=True)
-        stack.callback(lab.close)
+        lab = stack.enter_context(Lab(postgres, kafka, "bench", light=True))
         try:
             return 0 if bench(lab, rows) else 1
         except (psycopg.Error, RuntimeError, TimeoutError) as error:

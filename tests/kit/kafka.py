@@ -62,7 +62,11 @@ class Kafka:
         self._admin: AdminClient | None = None
 
     def __enter__(self) -> "Kafka":
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -76,8 +76,8 @@ class Writer:
 class Lab:
     """A database with an outbox table and a slot called `name`, and topics `{prefix}*` (`name.*`).
 
-    The default configuration publishes aggregate type X to topic `{prefix}X`. close() ends all
-    that was started here and removes database, slot and topics.
+    The default configuration publishes aggregate type X to topic `{prefix}X`. A context manager: at
+    the end all that was started here is ended, and database, slot and topics are gone.
     """
 
     def __init__(
@@ -91,10 +91,20 @@ class Lab:
         self.checker = Checker(kafka.bootstrap, self.prefix, light=light)
         self.relays: list[Relay] = []
         self._connections: list[psycopg.Connection[Any]] = []
-        postgres.create_database(self.db)
-        self.conn = self.connect()
-        self.conn.execute(OUTBOX_SQL)
-        self.writer = Writer(self.conn, self.checker)
+
+    def __enter__(self) -> "Lab":
+        try:
+            self.postgres.create_database(self.db)
+            self.conn = self.connect()
+            self.conn.execute(OUTBOX_SQL)
+            self.writer = Writer(self.conn, self.checker)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # ------------------------------------------------------------ the pieces
 
@@ -134,7 +144,7 @@ class Lab:
     def relay(
         self, changes: Config | None = None, *, env: Mapping[str, str] | None = None, wrapper: Sequence[str] = ()
     ) -> Relay:
-        """A relay with the lab's configuration, not started yet. It is killed by close()."""
+        """A relay with the lab's configuration, not started yet. It is killed at the end."""
         name = f"walrelay{len(self.relays) + 1}"
         relay = Relay(self.directory, self.config(changes), name=name, env=env, wrapper=wrapper)
         self.relays.append(relay)

@@ -43,7 +43,11 @@ class Postgres:
         self._child: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "Postgres":
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

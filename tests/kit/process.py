@@ -66,13 +66,16 @@ def finish(child: subprocess.Popen[bytes] | None, sig: signal.Signals, limit: fl
 
 
 def raise_on_termination() -> None:
-    """Make SIGTERM and SIGHUP end this program like Ctrl-C does: with every `finally` run."""
+    """Make SIGINT, SIGTERM and SIGHUP end this program by KeyboardInterrupt: every `finally` runs.
+
+    SIGINT too, as Python leaves it ignored when a shell started us in the background.
+    """
 
     def stop(signum: int, _frame: object) -> None:
         raise KeyboardInterrupt(signal.Signals(signum).name)
 
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGHUP, stop)
+    for sig in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(sig, stop)
 
 
 def free_port() -> int:
