@@ -223,12 +223,7 @@ static void unescape_blocks(char **to, char **from, const char *end)
         i += 2;
         mask &= i < LEN ? ~UINT64_C(0) << i : 0;
     }
-    /* When both blocks were used up, what lies behind *to was read, too: the copy may
-     * have a fixed length, which is faster. */
-    if (i == LEN)
-        memcpy(*to, out, LEN);
-    else
-        memcpy(*to, out, o);
+    memcpy(*to, out, o);
     *to += o;
     *from += i;
 }
