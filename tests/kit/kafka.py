@@ -242,6 +242,7 @@ class Kafka:
         while len(ports) < len(names):
             ports.add(process.free_port())
         self.ports = dict(zip(names, ports))
+        self._admin = None
 
     def _all_properties(self) -> dict[str, str]:
         assert self.directory is not None
@@ -292,10 +293,11 @@ class Kafka:
         if not self.running:
             return "gone"
         try:
-            brokers = self.admin.list_topics(timeout=1).brokers
+            cluster = self.admin.list_topics(timeout=1)
         except KafkaException:
             return None
-        return "ready" if self.node_id in brokers else None
+        ours = cluster.cluster_id == self.cluster_id  # else it is somebody else's port
+        return "ready" if ours and self.node_id in cluster.brokers else None
 
     def _has_leaders(self, name: str) -> bool:
         partitions = self.describe(name)

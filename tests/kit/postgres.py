@@ -261,10 +261,10 @@ class Postgres:
         if not self.running:
             return "gone"
         try:
-            self.connect(connect_timeout=5).close()
+            ((directory,),) = self.execute("SHOW data_directory")
         except psycopg.OperationalError:
             return None
-        return "ready"
+        return "ready" if directory == str(self._data) else None  # else it is somebody else's port
 
 
 def _alter_system(name: str, value: str | int | None) -> sql.Composable:
