@@ -10,6 +10,7 @@ import argparse
 import os
 import random
 import re
+import secrets
 import shlex
 import sys
 import time
@@ -21,7 +22,7 @@ from kit.jars import POM
 from kit.kafka import Kafka
 from kit.lab import TABLE, Lab
 from kit.postgres import Postgres
-from kit.relay import ROOT, relay_binary
+from kit.relay import ROOT, Relay, relay_binary
 from kit.wait import wait_until
 
 TOPICS = "outbox.event."
@@ -72,7 +73,9 @@ class Demo:
         self.lab = lab
         self.shop = Shop(lab)
         self.printed = 0
-        self.relay = lab.running_relay()
+        relay = set_up(lab)
+        relay.start()
+        lab.wait_streaming(relay)
 
     def sell(self, orders: int, watch: bool = True) -> None:
         """Take some orders; the third of each five rolls back, the others are paid."""
@@ -138,6 +141,20 @@ class Demo:
   rolled back                 {len(self.lab.checker.rolled_back):6}
   rolled back, yet published  {leaked:6}
   slot lag                    {self.lab.postgres.slot_lag(self.lab.slot):6} bytes""")
+
+
+def set_up(lab: Lab) -> Relay:
+    """`walrelay setup | psql` as the superuser; the relay itself connects with a role of its own."""
+    password = secrets.token_hex(8)
+    relay = lab.relay({"postgres": {"dsn": lab.postgres.dsn(lab.db, user="walrelay", password=password)}})
+    printed = relay.call("setup")
+    if printed.returncode != 0:
+        raise RuntimeError(f"walrelay setup failed: {printed.stderr}")
+    script = lab.directory / "setup.sql"
+    script.write_text(printed.stdout)
+    lab.postgres.psql(lab.db, script)
+    lab.conn.execute(f"ALTER ROLE walrelay PASSWORD '{password}'")
+    return relay
 
 
 def event_id(record: Record) -> str:
@@ -212,7 +229,7 @@ def run(once: bool) -> bool:
         lab = stack.enter_context(Lab(postgres, kafka, "shop", prefix=TOPICS))
         lab.topic("order", partitions=3)
         demo = Demo(lab)
-        say(f"walrelay streams from slot {lab.slot} to topic {TOPICS}order")
+        say(f"walrelay streams from slot {lab.slot} as role walrelay, to topic {TOPICS}order")
         good = demo.play()
         if not once:
             stay(lab)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Iterator, Mapping, Sequence
 
 import psycopg
@@ -12,21 +11,11 @@ from kit import process
 from kit.checker import Checker, Report
 from kit.kafka import Kafka
 from kit.postgres import Postgres
-from kit.relay import Config, Relay
+from kit.relay import ROOT, Config, Relay
 from kit.wait import wait_until
 
 TABLE = "public.outbox_events"
-OUTBOX_SQL = f"""
-CREATE TABLE IF NOT EXISTS {TABLE} (
-    id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
-    aggregate_type text NOT NULL,
-    aggregate_id text,
-    event_type text,
-    payload jsonb,
-    attempts int NOT NULL DEFAULT 0,
-    created_at timestamptz NOT NULL DEFAULT now(),
-    processed_at timestamptz
-)"""
+OUTBOX_SQL = ROOT / "sql" / "outbox_events.sql"
 INSERT = (
     f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload)"
     " VALUES (%s, %s, %s, %s) RETURNING id"
@@ -96,7 +85,7 @@ class Lab:
         try:
             self.postgres.create_database(self.db)
             self.conn = self.connect()
-            self.conn.execute(OUTBOX_SQL)
+            self.postgres.psql(self.db, OUTBOX_SQL)
             self.writer = Writer(self.conn, self.checker)
         except BaseException:
             self.close()

@@ -116,6 +116,17 @@ class Postgres:
             cursor = conn.execute(query, args or None)
             return cursor.fetchall() if cursor.description else []
 
+    def psql(self, db: str, script: Path, **variables: str) -> str:
+        """Run a script with psql, stopping at the first error; return what it prints."""
+        options = [part for name, value in variables.items() for part in ("-v", f"{name}={value}")]
+        done = subprocess.run(
+            [str(self.bin / "psql"), "-XqAt", "-v", "ON_ERROR_STOP=1", *options, "-d", self.dsn(db), "-f", str(script)],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            raise RuntimeError(f"{script.name} failed:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
     def create_database(self, name: str, encoding: str = "UTF8", locale: str = "C.UTF-8") -> None:
         """Create a database. For an encoding other than UTF8 give locale C."""
         statement = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING {} LOCALE {}")
