@@ -216,6 +216,21 @@ static int set_up_table(struct setup *setup, const struct table_settings *table,
 
 /* ---- slot, and all in order ---------------------------------------------------- */
 
+static void say_slot_is_made(struct setup *setup, const char *slot)
+{
+    static const char query[] =
+        "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = $1";
+    struct pg_result *found = pg_query(setup->pg, query, 1, &slot, NULL);
+    const char *lsn = found && pg_rows(found) == 1 ? pg_value(found, 0, 0) : NULL;
+
+    say(setup, "done", "slot", slot);
+    (void)fprintf(setup->out,
+                  "%-11s  slot %s begins at %s: events committed before it was made "
+                  "are not in it\n",
+                  "note", slot, lsn ? lsn : "the end of the WAL");
+    pg_result_free(found);
+}
+
 static int set_up_slot(struct setup *setup, struct err *err)
 {
     const char *slot = setup->config->postgres.slot;
@@ -232,7 +247,10 @@ static int set_up_slot(struct setup *setup, struct err *err)
     if (setup_slot(setup->pg, setup->config->postgres.dsn, buf_str(&setup->script),
                    setup->out, &made, &mine) < 0)
         return err_set_code(err, mine.class, mine.code, "slot %s: %s", slot, mine.text);
-    say(setup, made ? "done" : "as it is", "slot", slot);
+    if (made)
+        say_slot_is_made(setup, slot);
+    else
+        say(setup, "as it is", "slot", slot);
     return 0;
 }
 

@@ -52,9 +52,10 @@ static int fail_result(const struct pg *pg, const PGresult *result, struct err *
         return err_set(err, ERR_RETRY, "PostgreSQL %s: %s", kind_name(pg->kind),
                        PQresultErrorMessage(result));
     return err_set_code(err, pg_class_of(sqlstate, message), sqlstate,
-                        "PostgreSQL %s: %s%s%s%s%s%s%s", kind_name(pg->kind), message,
+                        "PostgreSQL %s: %s%s%s%s%s%s%s%s", kind_name(pg->kind), message,
                         *detail ? " DETAIL: " : "", detail, *hint ? " HINT: " : "", hint,
-                        *context ? " CONTEXT: " : "", context);
+                        *context ? " CONTEXT: " : "", context,
+                        pg_cure_of(sqlstate, message));
 }
 
 /* libpq has no code for its own failures, only these words (fe-misc.c, fe-protocol3.c);

@@ -49,6 +49,14 @@ enum err_class pg_class_of(const char *sqlstate, const char *message)
     return ERR_RETRY;
 }
 
+const char *pg_cure_of(const char *sqlstate, const char *message)
+{
+    if (sqlstate && strcmp(sqlstate, "58P01") == 0 && strstr(message, "wal2json"))
+        return "; install wal2json on the server (Debian and Ubuntu: package "
+               "postgresql-VERSION-wal2json)";
+    return "";
+}
+
 /* Failures of a connection that carry no SQLSTATE, or one that says too little. */
 static const struct {
     const char *words;
@@ -135,7 +143,7 @@ static void cut_locations(char *text)
     }
 }
 
-static const char *cure_of(const char *text)
+static const char *connection_cure_of(const char *text)
 {
     if (strstr(text, "replication role") || strstr(text, "start WAL sender"))
         return "; as a superuser: ALTER ROLE … REPLICATION";
@@ -169,7 +177,7 @@ int pg_fail_connect(const char *connection, const char *text, struct err *err)
         cut_locations(words);
     (void)err_set_code(err, class == ERR_NONE ? ERR_RETRY : class, sqlstate,
                        "PostgreSQL %s: %s%s", connection, words ? words : "",
-                       cure_of(text));
+                       connection_cure_of(text));
     free(words);
     return -1;
 }

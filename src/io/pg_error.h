@@ -11,4 +11,8 @@
  * makes it ERR_RETRY.  connection says which one it was.  Returns -1. */
 int pg_fail_connect(const char *connection, const char *text, struct err *err);
 
+/* What mends a failure of an SQLSTATE (may be NULL), as the end of a sentence; empty
+ * where the server's own words say it. */
+const char *pg_cure_of(const char *sqlstate, const char *message);
+
 #endif
