@@ -16,6 +16,8 @@ import sys
 import time
 from contextlib import ExitStack
 
+import psycopg
+
 from kit import process
 from kit.checker import Record, Report
 from kit.jars import POM
@@ -246,6 +248,9 @@ def main() -> int:
         good = run(once=arguments.once or not sys.stdout.isatty())
     except KeyboardInterrupt:
         return 130
+    except (RuntimeError, TimeoutError, psycopg.Error) as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
     return 0 if good else 1
 
 

@@ -161,7 +161,8 @@ class Lab:
         """Wait until somebody streams from the slot; fails at once when the relay ended."""
 
         def streaming() -> bool:
-            assert relay.running, f"the relay ended:\n{relay.log_text()[-3000:]}"
+            if not relay.running:
+                raise RuntimeError(f"the relay ended:\n{relay.log_text()[-3000:]}")
             return bool(self.slot_row().get("active"))
 
         wait_until(streaming, timeout, lambda: f"the slot is active\n{relay.log_text()[-3000:]}")
