@@ -303,5 +303,6 @@ int verdict_settings(struct check *check, const struct pg_result *found, struct 
     (void)found;
     router = router_new(check->config, check->server->catalog, options, err);
     router_free(router);
+    check_note(check, "rows come %s types", options.typed ? "with their" : "without");
     return router ? judge_overlap(check, err) : -1;
 }

@@ -466,6 +466,33 @@ def test_a_type_is_judged_below_its_domains(lab: Lab) -> None:
     passes(lab, {SECTION: {"partition": "shard"}})
 
 
+def typed(lab: Lab, changes: Config | None = None) -> bool:
+    """Would the stream carry types?"""
+    match = re.search(r"^ok +settings: rows come (with their|without) types$", passes(lab, changes), re.MULTILINE)
+    assert match
+    return match[1] == "with their"
+
+
+def test_types_are_asked_for_only_if_a_mapped_column_is_bytea(lab: Lab) -> None:
+    lab.conn.execute(
+        "CREATE DOMAIN raw AS bytea; CREATE DOMAIN rawer AS raw;"
+        f" ALTER TABLE {TABLE} ADD COLUMN body bytea, ADD COLUMN wrapped rawer"
+    )
+    lab.make_slot()
+    assert not typed(lab)
+    assert typed(lab, {SECTION: {"payload": "body"}})
+    assert typed(lab, {SECTION: {"headers": "wrapped"}})
+
+
+def test_types_are_asked_for_if_a_mapped_column_was_altered_in_the_backlog(lab: Lab) -> None:
+    lab.make_slot()
+    lab.conn.execute(f"ALTER TABLE {TABLE} ALTER COLUMN attempts TYPE bigint")
+    assert not typed(lab)
+    lab.conn.execute(f"ALTER TABLE {TABLE} ALTER COLUMN payload TYPE bytea USING payload::text::bytea")
+    lab.conn.execute(f"ALTER TABLE {TABLE} ALTER COLUMN payload TYPE text USING encode(payload, 'hex')")
+    assert typed(lab)
+
+
 # ------------------------------------------------------------------- encodings
 
 
