@@ -170,29 +170,41 @@ static void add_query(struct buf *out, const char *p)
     }
 }
 
-/* scheme://user:password@host/dbname?query.  A password with @ or / in it is a mistake
- * that libpq reads otherwise than its author; so all to the last @ is hidden. */
+/* user:password@host/dbname.  A password with @ or / in it is a mistake that libpq reads
+ * otherwise than its author; so all from the first colon to the last @ is hidden. */
+static void add_authority(struct buf *out, struct slice text)
+{
+    const char *colon = memchr(text.ptr, ':', text.len);
+    size_t at = text.len;
+
+    while (at > 0 && text.ptr[at - 1] != '@')
+        at--;
+    if (colon && at > 0 && colon < text.ptr + at - 1) {
+        buf_add(out, (struct slice){text.ptr, (size_t)(colon + 1 - text.ptr)});
+        buf_add_str(out, HIDDEN);
+        text = (struct slice){text.ptr + at - 1, text.len - (at - 1)};
+    }
+    buf_add(out, text);
+}
+
+/* scheme://authority?query.  With an @ behind the question mark nobody can say whether
+ * that belongs to a password, and whether to that of the authority or of the query. */
 static void add_uri(struct buf *out, const char *dsn)
 {
-    const char *user = strstr(dsn, "://") + 3;
-    const char *colon = strchr(user, ':');
-    const char *at = strrchr(user, '@');
-    const char *rest = user;
-    const char *query;
+    const char *authority = strstr(dsn, "://") + 3;
+    const char *query = strchr(authority, '?');
+    size_t len = query ? (size_t)(query - authority) : strlen(authority);
 
-    buf_add(out, (struct slice){dsn, (size_t)(user - dsn)});
-    if (at && colon && colon < at) {
-        buf_add(out, (struct slice){user, (size_t)(colon + 1 - user)});
+    buf_add(out, (struct slice){dsn, (size_t)(authority - dsn)});
+    if (query && strchr(query, '@')) {
         buf_add_str(out, HIDDEN);
-        rest = at;
-    }
-    query = strchr(rest, '?');
-    if (!query) {
-        buf_add_str(out, rest);
         return;
     }
-    buf_add(out, (struct slice){rest, (size_t)(query + 1 - rest)});
-    add_query(out, query + 1);
+    add_authority(out, (struct slice){authority, len});
+    if (query) {
+        buf_add_char(out, '?');
+        add_query(out, query + 1);
+    }
 }
 
 void secret_add_dsn(struct buf *out, const char *dsn)

@@ -56,7 +56,11 @@ static void a_password_in_a_uri_is_hidden(void **state)
 static void an_unescaped_password_in_a_uri_is_hidden_to_its_end(void **state)
 {
     (void)state;
-    shows("postgresql://w:p@ss:w/o?rd@db/shop", "postgresql://w:********@db/shop");
+    shows("postgresql://w:p@ss:w/ord@db/shop?sslmode=require",
+          "postgresql://w:********@db/shop?sslmode=require");
+    shows("postgresql://w:p@ss:w/o?rd@db/shop", "postgresql://********");
+    shows("postgresql://db:5432/shop?password=se:cr@et", "postgresql://********");
+    shows("postgresql:///shop?password=se:cr@et&user=w", "postgresql://********");
 }
 
 static void a_uri_without_password_is_shown_as_it_is(void **state)
