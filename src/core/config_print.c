@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "core/config.h"
 #include "core/config_origins.h"
+#include "core/kafka_default.h"
 #include "core/secret.h"
 #include "core/setting_value.h"
 #include "core/settings.h"
@@ -59,6 +60,29 @@ static void print_values(const struct config *config, const char *section, size_
     }
 }
 
+static bool is_given(const struct config *config, const char *name)
+{
+    for (size_t i = 0; name && i < config->nkafka; i++) {
+        const char *given = config->kafka[i].name;
+
+        /* librdkafka takes topic.acks for acks */
+        if (strcmp(given, name) == 0 ||
+            (strncmp(given, "topic.", 6) == 0 && strcmp(given + 6, name) == 0))
+            return true;
+    }
+    return false;
+}
+
+static void print_kafka_defaults(const struct config *config, FILE *out)
+{
+    for (size_t i = 0; i < nkafka_defaults; i++) {
+        const struct kafka_default *property = &kafka_defaults[i];
+
+        if (!is_given(config, property->name) && !is_given(config, property->alias))
+            (void)fprintf(out, "# default\n%s = %s\n", property->name, property->value);
+    }
+}
+
 /* Doubles the quotes, as SQL does. */
 static void print_quoted(const char *name, FILE *out)
 {
@@ -93,6 +117,8 @@ void config_print(const struct config *config, FILE *out)
             (void)fprintf(out, "[%s]\n", name);
             print_values(config, name, 0, out);
         }
+        if (strcmp(name, "kafka") == 0)
+            print_kafka_defaults(config, out);
     }
 }
 
@@ -197,6 +223,17 @@ static void print_rule(const struct kafka_rule *rule, FILE *out)
     (void)fprintf(out, " | %s |\n", rule->reason);
 }
 
+static void print_properties(FILE *out)
+{
+    (void)fputs(
+        "\nUnless the section says otherwise the relay sets:\n\n| property | value "
+        "|\n|---|---|\n",
+        out);
+    for (size_t i = 0; i < nkafka_defaults; i++)
+        (void)fprintf(out, "| `%s` | `%s` |\n", kafka_defaults[i].name,
+                      kafka_defaults[i].value);
+}
+
 static void print_rules(FILE *out)
 {
     (void)fputs("\nThese properties may be given only a value that keeps the promise of "
@@ -216,7 +253,9 @@ void config_reference(FILE *out)
             if (strcmp(settings[j].section, section_kinds[i].name) == 0)
                 print_row(&settings[j], out);
         }
-        if (strcmp(section_kinds[i].name, "kafka") == 0)
+        if (strcmp(section_kinds[i].name, "kafka") == 0) {
+            print_properties(out);
             print_rules(out);
+        }
     }
 }

@@ -1,6 +1,7 @@
 #include "io/producer.h"
 
 #include "base/must.h"
+#include "core/kafka_default.h"
 
 #include <librdkafka/rdkafka.h>
 
@@ -32,26 +33,6 @@ struct producer_topic {
     /* Written by the partitioner, which librdkafka also calls in a thread of its own
      * for a message that waited for the topic's metadata. */
     atomic_int count;
-};
-
-/* Ours, unless the user's own say otherwise; those that keep the promise cannot be
- * overruled, see core/config. */
-static const struct {
-    const char *name;
-    const char *value;
-} defaults[] = {
-    {"client.id", "walrelay"},
-    {"acks", "all"},
-    {"enable.idempotence", "true"},
-    {"enable.gapless.guarantee", "true"},
-    {"message.timeout.ms", "0"},
-    {"compression.codec", "lz4"},
-    {"linger.ms", "50"}, /* producer_push cuts it short while little is to do */
-    {"topic.metadata.propagation.max.ms", "1800000"}, /* a missing topic waits */
-    {"socket.nagle.disable", "true"},
-    {"reconnect.backoff.max.ms", "2000"},
-    {"log.connection.close", "false"},
-    {"log.queue", "true"},
 };
 
 /* ---- callbacks ---------------------------------------------------------------- */
@@ -122,8 +103,8 @@ static int set(rd_kafka_conf_t *conf, const char *name, const char *value,
 static int set_all(rd_kafka_conf_t *conf, const struct producer_options *options,
                    struct err *err)
 {
-    for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++) {
-        if (set(conf, defaults[i].name, defaults[i].value, err) != 0)
+    for (size_t i = 0; i < nkafka_defaults; i++) {
+        if (set(conf, kafka_defaults[i].name, kafka_defaults[i].value, err) != 0)
             return -1;
     }
     for (size_t i = 0; i < options->nproperties; i++) {

@@ -90,6 +90,28 @@ static void each_value_is_shown_with_its_origin(void **state)
                               "sasl.password = ********\n"
                               "# WALRELAY_KAFKA_SSL_CA_PEM, several lines\n"
                               "ssl.ca.pem = one two\n"
+                              "# default\n"
+                              "acks = all\n"
+                              "# default\n"
+                              "enable.idempotence = true\n"
+                              "# default\n"
+                              "enable.gapless.guarantee = true\n"
+                              "# default\n"
+                              "message.timeout.ms = 0\n"
+                              "# default\n"
+                              "compression.codec = lz4\n"
+                              "# default\n"
+                              "linger.ms = 50\n"
+                              "# default\n"
+                              "topic.metadata.propagation.max.ms = 1800000\n"
+                              "# default\n"
+                              "socket.nagle.disable = true\n"
+                              "# default\n"
+                              "reconnect.backoff.max.ms = 2000\n"
+                              "# default\n"
+                              "log.connection.close = false\n"
+                              "# default\n"
+                              "log.queue = true\n"
                               "\n"
                               "[relay]\n"
                               "# walrelay.conf:7\n"
@@ -100,6 +122,23 @@ static void each_value_is_shown_with_its_origin(void **state)
                               "log_format = text\n"
                               "# default\n"
                               "log_level = info\n");
+    free(text);
+    config_free(config);
+}
+
+static void an_alias_stands_in_for_a_default(void **state)
+{
+    struct config *config =
+        parse("[table a]\n[postgres]\ndsn = x=y\n[kafka]\nbootstrap.servers = k\n"
+              "compression.type = zstd\nqueue.buffering.max.ms = 9\ntopic.acks = all\n",
+              nothing);
+    char *text = printed(config);
+
+    (void)state;
+    assert_null(strstr(text, "compression.codec"));
+    assert_null(strstr(text, "linger.ms"));
+    assert_null(strstr(text, "\nacks"));
+    assert_non_null(strstr(text, "\nmessage.timeout.ms = 0\n"));
     free(text);
     config_free(config);
 }
@@ -202,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_value_is_shown_with_its_origin),
+        cmocka_unit_test(an_alias_stands_in_for_a_default),
         cmocka_unit_test(what_is_printed_is_a_configuration_with_the_same_values),
         cmocka_unit_test(the_help_names_every_setting_in_lines_that_fit_a_terminal),
         cmocka_unit_test(the_reference_has_a_row_for_every_setting_and_refusal),
