@@ -1,0 +1,56 @@
+#include "core/start_replication.h"
+
+#include <inttypes.h>
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           c == '_' || (unsigned char)c >= 0x80;
+}
+
+/* A string literal of the replication grammar knows '' and no backslashes; bytes beyond
+ * ASCII stay together, so that the server can convert them. */
+static void add_name(struct buf *out, const char *name)
+{
+    for (; *name; name++) {
+        if (!is_word(*name))
+            buf_add_char(out, '\\');
+        if (*name == '\'')
+            buf_add_char(out, '\'');
+        buf_add_char(out, *name);
+    }
+}
+
+static void add_tables(struct buf *out, const struct catalog *catalog)
+{
+    const char *separator = "";
+
+    for (size_t i = 0; i < catalog->ntables; i++) {
+        const struct catalog_table *table = &catalog->tables[i];
+
+        for (size_t k = 0; k < table->nleaves; k++) {
+            buf_add_str(out, separator);
+            add_name(out, table->leaves[k].schema);
+            buf_add_char(out, '.');
+            add_name(out, table->leaves[k].name);
+            separator = ",";
+        }
+    }
+}
+
+void start_replication(struct buf *out, const char *slot, lsn_t start,
+                       const struct catalog *catalog, bool typed)
+{
+    buf_add_str(out, "START_REPLICATION SLOT \"");
+    for (; *slot; slot++) {
+        if (*slot == '"')
+            buf_add_char(out, '"');
+        buf_add_char(out, *slot);
+    }
+    buf_printf(out,
+               "\" LOGICAL %" LSN_FMT " (\"format-version\" '2', \"actions\" 'insert', "
+               "\"include-timestamp\" 'true', \"include-types\" '%s', \"add-tables\" '",
+               LSN_ARG(start), typed ? "true" : "false");
+    add_tables(out, catalog);
+    buf_add_str(out, "')");
+}
