@@ -1,0 +1,90 @@
+#include "app/publish.h"
+
+/* A transaction enters the ledger with its first message, so there must be room then. */
+static enum publish_verdict put(struct publisher *p, struct err *err)
+{
+    int rc;
+
+    if (!p->ticketed) {
+        if (ledger_full(p->ledger) && !ledger_has_rows(p->ledger))
+            return PUBLISH_FULL;
+        p->ticket = ledger_add(p->ledger);
+        p->ticketed = true;
+    }
+    rc = sink_put(p->sink, &p->message, p->ticket, err);
+    if (rc < 0)
+        return PUBLISH_FAILED;
+    if (rc == 0)
+        return PUBLISH_FULL;
+    publish_forget(p);
+    return PUBLISHED;
+}
+
+static enum publish_verdict insert(struct publisher *p, struct change *change,
+                                   int64_t now_ms, struct err *err)
+{
+    if (!p->routed) {
+        switch (router_message(p->router, change, now_ms, &p->message, err)) {
+        case ROUTE_MESSAGE:
+            p->routed = true;
+            break;
+        case ROUTE_OTHER:
+            return PUBLISHED;
+        case ROUTE_NEED_TYPES:
+            return PUBLISH_NEED_TYPES;
+        case ROUTE_POISON:
+            return PUBLISH_FAILED;
+        }
+    }
+    return put(p, err);
+}
+
+/* Rows lie between a begin and a commit, whatever the other side sends. */
+static bool in_order(const struct publisher *p, const struct change *change)
+{
+    switch (change->kind) {
+    case CHANGE_BEGIN:
+        return !ledger_open(p->ledger);
+    case CHANGE_INSERT:
+    case CHANGE_COMMIT:
+        return ledger_open(p->ledger);
+    default:
+        return true;
+    }
+}
+
+enum publish_verdict publish(struct publisher *publisher, struct change *change,
+                             int64_t now_ms, struct err *err)
+{
+    if (!in_order(publisher, change)) {
+        (void)err_set(err, ERR_POISON,
+                      "the stream at %" LSN_FMT
+                      " is out of order: begin, rows and commit "
+                      "of a transaction do not follow each other",
+                      LSN_ARG(change->lsn));
+        return PUBLISH_FAILED;
+    }
+    switch (change->kind) {
+    case CHANGE_BEGIN:
+        ledger_begin(publisher->ledger);
+        break;
+    case CHANGE_INSERT:
+        return insert(publisher, change, now_ms, err);
+    case CHANGE_COMMIT:
+        ledger_commit(publisher->ledger, change->lsn);
+        break;
+    case CHANGE_IDLE:
+        ledger_idle(publisher->ledger, change->lsn);
+        break;
+    case CHANGE_MESSAGE:
+    case CHANGE_IGNORED:
+        break;
+    }
+    return PUBLISHED;
+}
+
+void publish_forget(struct publisher *publisher)
+{
+    publisher->routed = false;
+    publisher->ticketed = false;
+}

@@ -1,0 +1,37 @@
+/* publish.h - the walk of one change: to a message, to the sink, into the ledger. */
+#ifndef WALRELAY_APP_PUBLISH_H
+#define WALRELAY_APP_PUBLISH_H
+
+#include "core/change.h"
+#include "core/ledger.h"
+#include "core/route.h"
+#include "io/sink.h"
+
+struct publisher {
+    struct router *router;
+    struct ledger *ledger;
+    struct sink *sink;
+
+    /* the change in hand, while ledger or sink has no room */
+    bool routed;   /* message is made */
+    bool ticketed; /* ticket is taken */
+    struct message message;
+    ticket_t ticket;
+};
+
+enum publish_verdict {
+    PUBLISHED,          /* the change is dealt with; get the next */
+    PUBLISH_FULL,       /* the same change again when acknowledgements have made room */
+    PUBLISH_NEED_TYPES, /* stream again, with column types */
+    PUBLISH_FAILED,     /* err is set */
+};
+
+/* change stays the same between two calls after PUBLISH_FULL.  now_ms: wall clock,
+ * milliseconds since 1970. */
+enum publish_verdict publish(struct publisher *publisher, struct change *change,
+                             int64_t now_ms, struct err *err);
+
+/* The change in hand is gone with its source. */
+void publish_forget(struct publisher *publisher);
+
+#endif
