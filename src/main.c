@@ -3,6 +3,7 @@
 #include "app/cli.h"
 #include "app/exit_code.h"
 #include "app/load.h"
+#include "app/relay.h"
 #include "app/setup.h"
 #include "base/log.h"
 
@@ -14,6 +15,8 @@ extern char **environ;
 static int call(const struct cli *cli, const struct config *config, struct err *err)
 {
     switch (cli->command) {
+    case CLI_RUN:
+        return relay_run(config, cli->config_path, err);
     case CLI_CHECK:
         return check_print(config, stdout, err);
     case CLI_SETUP:

@@ -14,6 +14,7 @@ struct command {
 };
 
 static const struct command commands[] = {
+    [CLI_RUN] = {"run", "publish the rows of the outbox tables to Kafka"},
     [CLI_CHECK] = {"check",
                    "say whether the server has all that the configuration needs"},
     [CLI_SETUP] = {"setup", "print the SQL that makes role, tables and slot"},
@@ -62,7 +63,7 @@ static void print_overview(FILE *out)
     for (size_t i = 0; i < COUNT(commands); i++)
         (void)fprintf(out, "  %-18s  %s\n", commands[i].name, commands[i].summary);
     print_options(CLI_NONE, out);
-    (void)fputs("\n`walrelay config --help` lists all settings.\n", out);
+    (void)fputs("\n`walrelay run --help` lists all settings.\n", out);
 }
 
 void cli_help(enum cli_command command, FILE *out)
@@ -75,7 +76,7 @@ void cli_help(enum cli_command command, FILE *out)
                   commands[command].name, commands[command].summary,
                   commands[command].name);
     print_options(command, out);
-    if (command == CLI_CONFIG) {
+    if (command == CLI_CONFIG || command == CLI_RUN) {
         (void)fputs("\nSettings, in the file or as WALRELAY_<SECTION>_<KEY> in the "
                     "environment:\n\n",
                     out);

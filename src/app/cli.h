@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum cli_command { CLI_CHECK, CLI_SETUP, CLI_CONFIG, CLI_NONE };
+enum cli_command { CLI_RUN, CLI_CHECK, CLI_SETUP, CLI_CONFIG, CLI_NONE };
 
 struct cli {
     enum cli_command command; /* CLI_NONE: only help or version were asked for */
