@@ -52,7 +52,7 @@ static void refuse(const char *line, const char *why)
 static void a_command_is_known_by_its_name(void **state)
 {
     (void)state;
-    assert_int_equal(accept_line("check").command, CLI_CHECK);
+    assert_int_equal(accept_line("run").command, CLI_RUN);
     assert_int_equal(accept_line("check").command, CLI_CHECK);
     assert_int_equal(accept_line("setup").command, CLI_SETUP);
     assert_int_equal(accept_line("config").command, CLI_CONFIG);
@@ -61,10 +61,10 @@ static void a_command_is_known_by_its_name(void **state)
 static void options_may_stand_before_and_after_the_command(void **state)
 {
     (void)state;
-    assert_string_equal(accept_line("check -c a.conf").config_path, "a.conf");
-    assert_string_equal(accept_line("-c a.conf check").config_path, "a.conf");
-    assert_string_equal(accept_line("check --config=a.conf").config_path, "a.conf");
-    assert_string_equal(accept_line("--config a.conf check").config_path, "a.conf");
+    assert_string_equal(accept_line("run -c a.conf").config_path, "a.conf");
+    assert_string_equal(accept_line("-c a.conf run").config_path, "a.conf");
+    assert_string_equal(accept_line("run --config=a.conf").config_path, "a.conf");
+    assert_string_equal(accept_line("--config a.conf run").config_path, "a.conf");
     assert_true(accept_line("setup --apply").apply);
     assert_false(accept_line("setup").apply);
     assert_true(accept_line("config --reference").reference);
@@ -76,10 +76,10 @@ static void the_configuration_has_a_default_place(void **state)
     const char *const empty[] = {"WALRELAY_CONFIG=", NULL};
 
     (void)state;
-    assert_string_equal(accept_line("check").config_path, "walrelay.conf");
-    assert_string_equal(accept_with("check", empty).config_path, "walrelay.conf");
-    assert_string_equal(accept_with("check", env).config_path, "/etc/walrelay.conf");
-    assert_string_equal(accept_with("check -c x", env).config_path, "x");
+    assert_string_equal(accept_line("run").config_path, "walrelay.conf");
+    assert_string_equal(accept_with("run", empty).config_path, "walrelay.conf");
+    assert_string_equal(accept_with("run", env).config_path, "/etc/walrelay.conf");
+    assert_string_equal(accept_with("run -c x", env).config_path, "x");
 }
 
 static void help_and_version_need_no_command(void **state)
@@ -87,8 +87,8 @@ static void help_and_version_need_no_command(void **state)
     (void)state;
     assert_true(accept_line("--help").help);
     assert_true(accept_line("-h").help);
-    assert_true(accept_line("check --help").help);
-    assert_int_equal(accept_line("check --help").command, CLI_CHECK);
+    assert_true(accept_line("run --help").help);
+    assert_int_equal(accept_line("run --help").command, CLI_RUN);
     assert_true(accept_line("--version").version);
     assert_true(accept_line("-V").version);
 }
@@ -96,18 +96,17 @@ static void help_and_version_need_no_command(void **state)
 static void what_is_not_understood_is_refused_with_the_nearest_name(void **state)
 {
     (void)state;
-    refuse("chek", "unknown command chek, the nearest valid one is check");
+    refuse("rum", "unknown command rum, the nearest valid one is run");
     refuse("Setup", "unknown command Setup, the nearest valid one is setup");
     refuse("setup --aply", "unknown option --aply, the nearest valid one is --apply");
-    refuse("check --confg=x",
-           "unknown option --confg, the nearest valid one is --config");
-    refuse("check -x", "unknown option -x, walrelay --help lists the valid ones");
-    refuse("check -xc", "unknown option -x, walrelay --help lists the valid ones");
-    refuse("check -c", "option -c needs the name of a file");
-    refuse("check --config", "option --config needs the name of a file");
-    refuse("check now", "unexpected argument now");
-    refuse("check --apply", "--apply belongs to walrelay setup");
-    refuse("check --reference", "--reference belongs to walrelay config");
+    refuse("run --confg=x", "unknown option --confg, the nearest valid one is --config");
+    refuse("run -x", "unknown option -x, walrelay --help lists the valid ones");
+    refuse("run -xc", "unknown option -x, walrelay --help lists the valid ones");
+    refuse("run -c", "option -c needs the name of a file");
+    refuse("run --config", "option --config needs the name of a file");
+    refuse("run now", "unexpected argument now");
+    refuse("run --apply", "--apply belongs to walrelay setup");
+    refuse("run --reference", "--reference belongs to walrelay config");
     refuse("", "a command is missing; walrelay --help lists the commands");
     refuse("-c x", "a command is missing; walrelay --help lists the commands");
 }
@@ -131,7 +130,7 @@ static void the_help_lists_commands_and_options(void **state)
     char *setup = help(CLI_SETUP);
 
     (void)state;
-    assert_non_null(strstr(all, "\n  check "));
+    assert_non_null(strstr(all, "\n  run "));
     assert_non_null(strstr(all, "\n  check "));
     assert_non_null(strstr(all, "\n  setup "));
     assert_non_null(strstr(all, "\n  config "));
@@ -143,12 +142,12 @@ static void the_help_lists_commands_and_options(void **state)
     free(setup);
 }
 
-static void the_help_of_config_lists_the_settings(void **state)
+static void the_help_of_run_lists_the_settings(void **state)
 {
-    char *text = help(CLI_CONFIG);
+    char *text = help(CLI_RUN);
 
     (void)state;
-    assert_non_null(strstr(text, "walrelay config - "));
+    assert_non_null(strstr(text, "walrelay run - "));
     assert_non_null(strstr(text, "\n[relay]\n"));
     assert_non_null(strstr(text, "\n  memory = 16MB"));
     free(text);
@@ -163,7 +162,7 @@ int main(void)
         cmocka_unit_test(help_and_version_need_no_command),
         cmocka_unit_test(what_is_not_understood_is_refused_with_the_nearest_name),
         cmocka_unit_test(the_help_lists_commands_and_options),
-        cmocka_unit_test(the_help_of_config_lists_the_settings),
+        cmocka_unit_test(the_help_of_run_lists_the_settings),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
