@@ -48,7 +48,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["config", "--help"], ["setup", "-h"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["run", "--help"], ["config", "--help"], ["setup", "-h"]])
 def test_help_is_printed_and_is_no_error(tmp_path: Path, arguments: list[str]) -> None:
     result = walrelay(tmp_path, *arguments)
     assert result.returncode == 0
@@ -109,3 +109,11 @@ def test_output_that_cannot_be_written_is_an_error(place: Path) -> None:
         )
     assert result.returncode == 70
     assert "cannot write to standard output" in result.stderr
+
+
+@pytest.mark.parametrize("arguments", [["check"], ["setup", "--apply"]])
+def test_a_server_that_is_away_ends_a_command_with_70(place: Path, arguments: list[str]) -> None:
+    result = walrelay(place, *arguments, env={"WALRELAY_POSTGRES_DSN": "host=127.0.0.1 port=1 password=hunter2"})
+    assert result.returncode == 70
+    assert "Connection refused" in result.stderr
+    assert "hunter2" not in result.stdout + result.stderr
