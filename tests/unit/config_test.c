@@ -404,12 +404,12 @@ static void a_refusal_says_why(void **state)
 static void the_environment_wins_over_the_file(void **state)
 {
     const char *const env[] = {"HOME=/",
-                         "WALRELAY_POSTGRES_DSN=host=other password=x",
-                         "WALRELAY_RELAY_SHUTDOWN_TIMEOUT=1min",
-                         "WALRELAY_KAFKA_BOOTSTRAP_SERVERS=z:1",
-                         "WALRELAY_KAFKA_SASL_OAUTHBEARER_CLIENT_SECRET=s",
-                         "WALRELAY_KAFKA_LOG_LEVEL=7",
-                         NULL};
+                               "WALRELAY_POSTGRES_DSN=host=other password=x",
+                               "WALRELAY_RELAY_SHUTDOWN_TIMEOUT=1min",
+                               "WALRELAY_KAFKA_BOOTSTRAP_SERVERS=z:1",
+                               "WALRELAY_KAFKA_SASL_OAUTHBEARER_CLIENT_SECRET=s",
+                               "WALRELAY_KAFKA_LOG_LEVEL=7",
+                               NULL};
     struct config *config = parse(SMALLEST, env);
 
     (void)state;
@@ -425,7 +425,7 @@ static void the_environment_wins_over_the_file(void **state)
 static void the_environment_can_give_what_the_file_lacks(void **state)
 {
     const char *const env[] = {"WALRELAY_POSTGRES_DSN=host=db",
-                         "WALRELAY_KAFKA_BOOTSTRAP_SERVERS=k", NULL};
+                               "WALRELAY_KAFKA_BOOTSTRAP_SERVERS=k", NULL};
     struct config *config = parse("[table a]\n", env);
 
     (void)state;
@@ -436,11 +436,11 @@ static void the_environment_can_give_what_the_file_lacks(void **state)
 static void variables_of_others_are_left_alone(void **state)
 {
     const char *const env[] = {"WALRELAY_CONFIG=x",
-                         "WALRELAY_PORT=tcp://10.0.0.1:8464",
-                         "WALRELAY_SERVICE_HOST=10.0.0.1",
-                         "WALRELAY_RELAY",
-                         "WALRELAY_",
-                         NULL};
+                               "WALRELAY_PORT=tcp://10.0.0.1:8464",
+                               "WALRELAY_SERVICE_HOST=10.0.0.1",
+                               "WALRELAY_RELAY",
+                               "WALRELAY_",
+                               NULL};
 
     (void)state;
     config_free(parse(SMALLEST, env));
