@@ -197,7 +197,7 @@ Everything still runs. In another terminal:
 
   ./dev shell      a shell in which these work without further ado:
     psql -c "{insert}
-             VALUES ('order', 'order-1', 'OrderShipped', '{{"by": "bike"}}')"
+             VALUES ('order', 'order-1', 'OrderShipped', '{{}}')"
     kcat -C -t {TOPICS}order -f '%k %h %s\\n'
     walrelay check -c $DEMO_CONF
 
