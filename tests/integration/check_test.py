@@ -1,4 +1,4 @@
-"""`walrelay check`: what is wrong on the server is named with the statement that mends it."""
+"""What is wrong on the server is named with the statement that mends it, by `check` and by `run`."""
 
 from __future__ import annotations
 
@@ -40,13 +40,21 @@ def passes(lab: Lab, changes: Config | None = None, env: Mapping[str, str] | Non
     return done.stdout
 
 
-def fails(lab: Lab, code: int, changes: Config | None = None, env: Mapping[str, str] | None = None) -> str:
-    """Run it, expect this exit code, return the lines that begin with FAILED."""
-    done = check(lab, changes, env)
+def fails(lab: Lab, code: int, changes: Config | None = None) -> str:
+    """Run it, expect this exit code, return the lines that begin with FAILED.
+
+    `walrelay run` must end with the same code, for one of these reasons, unless waiting may help.
+    """
+    done = check(lab, changes)
     assert done.returncode == code, done.stdout + done.stderr
-    lines = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
-    assert lines, done.stdout + done.stderr
-    return "\n".join(lines)
+    reasons = re.findall(r"^FAILED +(.*)$", done.stdout, re.MULTILINE)
+    assert reasons, done.stdout + done.stderr
+    if code != AWAY_EXIT:
+        relay = lab.relay(changes)
+        relay.start()
+        assert relay.wait_exit(5) == code, relay.log_text()
+        assert any(reason in relay.log_text() for reason in reasons), relay.log_text()
+    return "\n".join(reasons)
 
 
 def other_table(name: str, **settings: str) -> dict[str, dict[str, str]]:
