@@ -1,0 +1,109 @@
+/* relay_state.h - what the four files of the relay share; nobody else includes it.
+ *
+ *   relay.c          the loop, and its only poll()
+ *   relay_connect.c  CONNECTING, STANDBY, WAITING; a stream begins, a stream is lost
+ *   relay_stream.c   STREAMING: changes in, positions out
+ *   relay_stop.c     DRAINING, ENDING
+ *
+ *   CONNECTING ──> STREAMING ──> DRAINING ──> ENDING ──> STOPPED
+ *     │   ^ │          │        signal, or     last position
+ *     │   │ └─STANDBY  │        an event that  told, CopyDone
+ *     v   │            v        cannot be      sent
+ *     WAITING <────────┘        published
+ *            connection lost
+ *
+ * Signals and the sink are served in every phase. */
+#ifndef WALRELAY_APP_RELAY_STATE_H
+#define WALRELAY_APP_RELAY_STATE_H
+
+#include "app/connection.h"
+#include "app/publish.h"
+#include "base/err.h"
+#include "core/backoff.h"
+#include "core/history.h"
+#include "core/ledger.h"
+#include "io/job.h"
+#include "io/sink.h"
+#include "io/source.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum relay_phase { CONNECTING, STANDBY, WAITING, STREAMING, DRAINING, ENDING, STOPPED };
+
+/* Is the server shutting down?  Asked in a job. */
+struct ping {
+    struct job *job;
+    const char *dsn;
+    bool rejected;
+    int64_t at_ms;
+};
+
+struct relay {
+    const struct config *config;
+    const char *config_path;
+    int64_t shutdown_timeout_ms;
+    enum relay_phase phase;
+    int signal_fd;
+    struct sink *sink;
+    struct ledger *ledger;
+    struct publisher publisher;
+
+    /* connecting */
+    struct connection connection;
+    struct job *job;
+    struct backoff backoff;
+    int64_t wait_until_ms;
+    int64_t look_ms;
+    struct history history; /* of the connection before */
+    bool typed;             /* a payload was ambiguous without types */
+
+    /* streaming */
+    struct source *source;
+    struct change change; /* in hand */
+    bool has_change;
+    bool drained; /* the last turn found nothing to read */
+    bool behind;  /* catching up: latency is lost already, large batches are worth more */
+    bool acked;   /* since the position was handed to the source */
+    struct ping ping;
+
+    /* stopping */
+    bool stop;
+    bool sink_failed; /* nothing more will be acknowledged */
+    int64_t stop_by_ms;
+    struct err failure; /* why, if not by signal */
+
+    char told[ERR_TEXT_MAX]; /* the last trouble */
+    int64_t told_ms;
+    int64_t now_ms;
+};
+
+/* relay.c: a warning, once per change of state and once a minute while it lasts. */
+void relay_tell(struct relay *relay, const struct err *err);
+
+/* relay_connect.c */
+void relay_connect(struct relay *relay);
+void relay_serve_connecting(struct relay *relay);
+/* The stream, or the attempt to open one, failed: goes on with the next attempt in
+ * at_least_ms or more, or stops if err is not one that passes. */
+void relay_lost(struct relay *relay, const struct err *err, int64_t at_least_ms);
+int64_t relay_connect_deadline(const struct relay *relay);
+void relay_close_stream(struct relay *relay);
+
+/* relay_stream.c */
+/* Whether changes are taken now: back-pressure is that they are not. */
+bool relay_is_reading(const struct relay *relay);
+void relay_serve_stream(struct relay *relay);
+/* Reads what the source's connection has.  False: it was lost, and that is dealt with. */
+bool relay_read_source(struct relay *relay);
+int64_t relay_stream_deadline(const struct relay *relay);
+
+/* relay_stop.c */
+/* No more changes are taken; what is under way gets shutdown_timeout. */
+void relay_drain(struct relay *relay);
+/* The same because of err, with which relay_run will end. */
+void relay_stop_with(struct relay *relay, const struct err *err);
+void relay_serve_draining(struct relay *relay);
+void relay_serve_ending(struct relay *relay);
+
+#endif
