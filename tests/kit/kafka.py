@@ -234,7 +234,7 @@ class Kafka:
             process.remove_directory(self.directory / "data")
         lines = [f"{name}={value}" for name, value in self._all_properties().items()]
         self._config.write_text("\n".join(lines) + "\n")
-        self.tool("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", self._config)
+        self.tool("kafka.tools.StorageTool", "format", f"--cluster-id={self.cluster_id}", "-c", self._config)
 
     def _choose_ports(self) -> None:
         names = [*self.protocols, *([] if self.controller else [CONTROLLER])]
