@@ -152,10 +152,7 @@ class Checker:
         """
         consumer = self._assigned_consumer()
         deadline = time.monotonic() + timeout
-        ends = {
-            place: consumer.get_watermark_offsets(TopicPartition(*place), timeout=timeout)[1]
-            for place in self._position
-        }
+        ends = {place: _end(consumer, place, timeout) for place in self._position}
         while any(self._position[place] < end for place, end in ends.items()):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"not within {timeout:g} s: read {self.prefix}* to {ends}, am at {self._position}")
@@ -257,3 +254,18 @@ class Checker:
 
 def _place(record: Record) -> str:
     return f"{record.topic}[{record.partition}]@{record.offset}"
+
+
+def _end(consumer: Consumer, place: Place, timeout: float) -> int:
+    """The offset behind the last record. The leader of a new partition may not know yet that it is one."""
+
+    def offsets() -> tuple[int, int] | None:
+        try:
+            low, high = consumer.get_watermark_offsets(TopicPartition(*place), timeout=timeout)
+        except KafkaException as failure:
+            if failure.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+                raise
+            return None
+        return low, high
+
+    return wait_until(offsets, timeout, f"{place} has a leader")[1]
