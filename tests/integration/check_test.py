@@ -103,6 +103,7 @@ def test_a_plugin_that_the_server_refuses_is_allowed_by_the_statement_that_check
     lab: Lab, settings: Any
 ) -> None:
     lab.make_slot()
+    lab.writer.number("k", 1, 2, 3)
     settings(output_plugin_libraries="pgoutput, test_decoding")
     wait_until(lambda: check(lab).returncode == CONFIG_EXIT, 10, "the server refuses wal2json")
     line = fails(lab, CONFIG_EXIT)
@@ -112,7 +113,9 @@ def test_a_plugin_that_the_server_refuses_is_allowed_by_the_statement_that_check
     lab.conn.execute(statement.group())
     lab.conn.execute("SELECT pg_reload_conf()")
     wait_until(lambda: check(lab).returncode == 0, 10, "the server allows wal2json")
-    assert lab.slot_row()["plugin"] == "wal2json"
+    lab.topic("order")
+    lab.running_relay()
+    lab.verify(duplicates=0)
 
 
 def test_a_list_of_plugins_in_one_pair_of_quotes_is_refused_A01(lab: Lab) -> None:
@@ -189,15 +192,20 @@ def test_a_pg_hba_line_for_the_database_replication_does_not_serve_A11(own_lab: 
 
 
 @pytest.mark.parametrize("server", [{"max_wal_senders": 1}], indirect=True)
-def test_a_server_without_a_free_walsender_is_named_A11(own_lab: Lab) -> None:
+def test_a_server_without_a_free_walsender_is_named_and_waited_for_A11(own_lab: Lab) -> None:
     own_lab.make_slot()
     passes(own_lab)
     own_lab.conn.execute("CREATE ROLE relay LOGIN REPLICATION PASSWORD 'pw'")
     dsn = own_lab.postgres.dsn(own_lab.db, user="relay", password="pw")
     with psycopg.connect(dsn + " replication=database", autocommit=True):
         lines = fails(own_lab, AWAY_EXIT, {"postgres": {"dsn": dsn}})
-    assert "replication connection" in lines and "max_wal_senders" in lines
-    assert "SQL connection" not in lines
+        assert "replication connection" in lines and "max_wal_senders" in lines
+        assert "SQL connection" not in lines
+        relay = own_lab.relay({"postgres": {"dsn": dsn}})
+        relay.start()
+        relay.wait_for_log("max_wal_senders")
+        assert relay.running
+    own_lab.wait_streaming(relay)
 
 
 # ---------------------------------------------------------- connection strings
