@@ -40,7 +40,7 @@ verdict_t verdict_plugin;   /* may it be read, output_plugin_libraries */
 verdict_t verdict_role;     /* current_user, may it replicate */
 verdict_t verdict_encoding; /* its name, bytes of the longest character */
 
-/* Of the slot (probe_slot.c); all share SLOT_QUERY. */
+/* Of the slot (probe_slot.c); all share slot_query. */
 extern const char slot_query[];
 verdict_t verdict_slot_exists;
 verdict_t verdict_slot_logical;
