@@ -118,7 +118,7 @@ class Demo:
             self.show_slot()
         say("\nThe broker returns:")
         self.lab.kafka.start()
-        wait_until(self.all_arrived, 60, lambda: f"all events arrive\n{self.lab.checker.report()}")
+        wait_until(self.all_arrived, 120, lambda: f"all events arrive\n{self.lab.checker.report()}")
         self.lab.wait_confirmed()
         self.show_slot()
 
@@ -126,7 +126,7 @@ class Demo:
         """The whole play; was everything as promised?"""
         say("\nThe shop opens. Each order and its event are one transaction:")
         self.sell(8)
-        wait_until(self.all_arrived, 60, lambda: f"all events arrive\n{self.lab.checker.report()}")
+        wait_until(self.all_arrived, 120, lambda: f"all events arrive\n{self.lab.checker.report()}")
         self.outage()
         leaked = self.lab.checker.rolled_back & {str(event_id(r)) for r in self.lab.checker.records}
         report = self.lab.checker.report()

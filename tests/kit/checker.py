@@ -155,7 +155,9 @@ class Checker:
         ends = {place: _end(consumer, place, timeout) for place in self._position}
         while any(self._position[place] < end for place, end in ends.items()):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"not within {timeout:g} s: read {self.prefix}* to {ends}, am at {self._position}")
+                raise TimeoutError(
+                    f"not within {timeout:g} s: read {self.prefix}* to {ends}, am at {self._position}"
+                )
             for message in consumer.consume(10_000, timeout=0.2):
                 self._take(message)
         return self.records
@@ -172,7 +174,9 @@ class Checker:
     def wait_records(self, count: int, timeout: float = 60) -> list[Record]:
         """Wait until at least `count` records were read; return all of them."""
         wait_until(
-            lambda: len(self.collect()) >= count, timeout, lambda: f"{count} records, have {len(self.records)}"
+            lambda: len(self.collect()) >= count,
+            timeout,
+            lambda: f"{count} records, have {len(self.records)}",
         )
         return self.records
 

@@ -42,7 +42,9 @@ def test_an_event_that_was_not_committed_is_seen() -> None:
 
 
 def test_a_record_without_an_id_is_seen() -> None:
-    assert verdict([*records("a", "b", "c"), Record("t", 0, 3, b"k", b"", (("id", None),))]) == {"unexpected": 1}
+    assert verdict([*records("a", "b", "c"), Record("t", 0, 3, b"k", b"", (("id", None),))]) == {
+        "unexpected": 1
+    }
 
 
 def test_a_repeated_suffix_is_allowed_and_counted() -> None:

@@ -54,7 +54,7 @@ class Kafka:
         self.advertised = dict(advertised or {})
         self.node_id = node_id
         self.controller = controller
-        self.cluster_id = controller.cluster_id if controller else _random_id()
+        self.cluster_id: str = controller.cluster_id if controller else _random_id()
         self.ports: dict[str, int] = {}
         self.directory: Path | None = None
         self._jars = kafka_jars()
@@ -85,7 +85,9 @@ class Kafka:
             if choose_ports:
                 self._prepare()
             logged = len(self.log_text())
-            self._child = process.spawn(self._command("kafka.Kafka", self._config), self.log, env=self._environment)
+            self._child = process.spawn(
+                self._command("kafka.Kafka", self._config), self.log, env=self._environment
+            )
             if wait_until(self._answer, 120, lambda: f"Kafka is ready\n{self.log_text()[-2000:]}") == "ready":
                 return
             if not (choose_ports and process.port_taken(self.log_text()[logged:])):
@@ -158,7 +160,9 @@ class Kafka:
         `replicas` places it by hand: for each partition the ids of its brokers, leader first.
         """
         if replicas:
-            topic = NewTopic(name, len(replicas), replica_assignment=[list(r) for r in replicas], config=dict(config or {}))
+            topic = NewTopic(
+                name, len(replicas), replica_assignment=[list(r) for r in replicas], config=dict(config or {})
+            )
         else:
             topic = NewTopic(name, partitions, replication_factor, config=dict(config or {}))
         self._wait_for(self.admin.create_topics([topic], operation_timeout=30))

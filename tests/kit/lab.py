@@ -131,7 +131,11 @@ class Lab:
         return config
 
     def relay(
-        self, changes: Config | None = None, *, env: Mapping[str, str] | None = None, wrapper: Sequence[str] = ()
+        self,
+        changes: Config | None = None,
+        *,
+        env: Mapping[str, str] | None = None,
+        wrapper: Sequence[str] = (),
     ) -> Relay:
         """A relay with the lab's configuration, not started yet. It is killed at the end."""
         name = f"walrelay{len(self.relays) + 1}"
@@ -191,7 +195,9 @@ class Lab:
     def wait_confirmed(self, timeout: float = 20) -> None:
         """Wait until the slot has confirmed all WAL that exists now."""
         ((lsn,),) = self.postgres.execute("SELECT pg_current_wal_lsn()::text")
-        wait_until(lambda: self.confirmed_at_least(lsn), timeout, lambda: f"confirmed {lsn}: {self.slot_row()}")
+        wait_until(
+            lambda: self.confirmed_at_least(lsn), timeout, lambda: f"confirmed {lsn}: {self.slot_row()}"
+        )
 
     def verify(self, timeout: float = 60, duplicates: int | None = None) -> Report:
         """The three standing checks: everything arrives, the slot follows, the order is right."""

@@ -120,7 +120,10 @@ class Postgres:
         """Run a script with psql, stopping at the first error; return what it prints."""
         options = [part for name, value in variables.items() for part in ("-v", f"{name}={value}")]
         done = subprocess.run(
-            [str(self.bin / "psql"), "-XqAt", "-v", "ON_ERROR_STOP=1", *options, "-d", self.dsn(db), "-f", str(script)],
+            [
+                str(self.bin / "psql"), "-XqAt", "-v", "ON_ERROR_STOP=1", *options,
+                "-d", self.dsn(db), "-f", str(script),
+            ],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode != 0:
@@ -247,11 +250,12 @@ class Postgres:
         return self.directory / "data"
 
     def _call(self, program: str, *args: str | Path) -> subprocess.CompletedProcess[str]:
-        identity = {"user": self.user, "group": self.user, "extra_groups": []} if self.user else {}
-        return subprocess.run(
+        done: subprocess.CompletedProcess[str] = subprocess.run(
             [str(self.bin / program), *map(str, args)], cwd="/", env={**os.environ, **ENVIRONMENT},
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **identity,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+            **process.identity(self.user),
         )  # fmt: skip
+        return done
 
     def _run(self, program: str, *args: str | Path) -> None:
         done = self._call(program, *args)
@@ -278,7 +282,7 @@ class Postgres:
         return "ready" if directory == str(self._data) else None  # else it is somebody else's port
 
 
-def _alter_system(name: str, value: str | int | None) -> sql.Composable:
+def _alter_system(name: str, value: str | int | None) -> sql.Composed:
     if value is None:
         return sql.SQL("ALTER SYSTEM RESET {}").format(sql.Identifier(name))
     if "," in str(value):

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
 PR_SET_PDEATHSIG = 1
 ROOMY = 2 << 30
@@ -33,13 +33,12 @@ def spawn(
     `death_signal` from the kernel when we die, however we die. With `user` (for root only)
     it runs as that user. `env` is its whole environment; the default is ours.
     """
-    identity = {"user": user, "group": user, "extra_groups": []} if user else {}
 
     def tie_to_parent() -> None:
         _libc.prctl(PR_SET_PDEATHSIG, int(death_signal))
 
     with log.open("ab") as out:
-        return subprocess.Popen(
+        child: subprocess.Popen[bytes] = subprocess.Popen(
             [str(arg) for arg in argv],
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -48,8 +47,14 @@ def spawn(
             cwd="/",
             start_new_session=True,
             preexec_fn=tie_to_parent,
-            **identity,
+            **identity(user),
         )
+    return child
+
+
+def identity(user: str | None) -> dict[str, Any]:
+    """The arguments for subprocess that make a child run as `user`; none for None."""
+    return {"user": user, "group": user, "extra_groups": []} if user else {}
 
 
 def finish(child: subprocess.Popen[bytes] | None, sig: signal.Signals, limit: float) -> int | None:

@@ -70,7 +70,7 @@ class Relay:
 
     def start(self) -> None:
         """Start `walrelay run`. Does not wait for anything."""
-        command = [*self.wrapper, relay_binary(), "run", "-c", self.config_file]
+        command = [*self.wrapper, str(relay_binary()), "run", "-c", str(self.config_file)]
         self._child = process.spawn(command, self.log, env=self.env)
 
     def stop(self, limit: float = 20) -> int:

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def wait_until(
-    predicate: Callable[[], T], timeout: float, what: str | Callable[[], str], interval: float = 0.05
+    predicate: Callable[[], T | None], timeout: float, what: str | Callable[[], str], interval: float = 0.05
 ) -> T:
     """Return the first true result of predicate().
 
