@@ -1,0 +1,210 @@
+"""Who may stream, and who waits: a slot that is taken, rights that are missing, a server that is full."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any, Iterator
+
+import psycopg
+import pytest
+
+from kit import process
+from kit.kafka import Kafka
+from kit.lab import Lab
+from kit.postgres import Postgres
+from kit.relay import Relay
+from kit.wait import wait_until
+
+DENIED_EXIT, CONFIG_EXIT = 77, 78
+STANDING_BY = r"slot \S+ is active for PID \d+: standing by"
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
+    """A PostgreSQL of the test's own, with settings of parametrize("server", ..., indirect=True)."""
+    with Postgres(**getattr(request, "param", {})) as postgres:
+        yield postgres
+
+
+@pytest.fixture
+def own_lab(server: Postgres, kafka: Kafka) -> Iterator[Lab]:
+    """A lab on that server."""
+    with Lab(server, kafka, "own") as place:
+        yield place
+
+
+@pytest.fixture
+def role(lab: Lab) -> Iterator[str]:
+    """A role of the shared server that may replicate."""
+    name = f"role_{lab.slot}"
+    lab.conn.execute(f"CREATE ROLE {name} LOGIN REPLICATION PASSWORD 'pw'")
+    yield name
+    for relay in lab.relays:
+        relay.kill()
+    lab.conn.execute(f"DROP ROLE {name}")
+
+
+def standing_by(lab: Lab) -> Relay:
+    """A further relay that waits for the slot."""
+    relay = lab.relay()
+    relay.start()
+    relay.wait_for_log(STANDING_BY)
+    return relay
+
+
+def walsender_gone(lab: Lab, pid: int) -> bool:
+    return not lab.postgres.execute("SELECT FROM pg_stat_replication WHERE pid = %s", pid)
+
+
+# ------------------------------------------------------------- two relays
+
+
+def test_a_second_relay_waits_and_takes_over_within_two_seconds_when_the_first_dies_A07(lab: Lab) -> None:
+    lab.topic("order")
+    first = lab.running_relay()
+    pid = lab.slot_row()["active_pid"]
+    second = standing_by(lab)
+    for n in range(200):
+        lab.writer.number("k", n)
+    lab.verify(duplicates=0)
+    assert lab.slot_row()["active_pid"] == pid
+    first.kill()
+    wait_until(lambda: walsender_gone(lab, pid), 5, "the server has noticed")
+    second.wait_for_log("streaming from slot", timeout=2)
+    lab.writer.number("k", *range(200, 220))
+    lab.verify()
+    assert len(re.findall(STANDING_BY, second.log_text())) == 1
+
+
+def test_of_two_relays_that_stand_by_one_takes_over_and_the_other_goes_on_waiting_A07(lab: Lab) -> None:
+    lab.topic("order")
+    first = lab.running_relay()
+    others = [standing_by(lab), standing_by(lab)]
+    lab.writer.number("k", *range(20))
+    first.kill()
+    lab.writer.number("k", *range(20, 40))
+    lab.verify()
+    streaming = [relay for relay in others if "streaming from slot" in relay.log_text()]
+    assert len(streaming) == 1 and all(relay.running for relay in others)
+    assert streaming[0].stop() == 0
+    lab.writer.number("k", *range(40, 60))
+    lab.verify()
+
+
+def test_a_relay_that_stands_by_takes_over_from_one_that_went_silent_A07(lab: Lab) -> None:
+    lab.topic("order")
+    lab.make_slot()
+    first = lab.relay({"postgres": {"dsn": lab.postgres.dsn(lab.db, options="-c wal_sender_timeout=2s")}})
+    first.start()
+    lab.wait_streaming(first)
+    lab.writer.number("k", *range(20))
+    second = standing_by(lab)
+    first.freeze()
+    lab.writer.number("k", *range(20, 40))
+    second.wait_for_log("streaming from slot", timeout=20)
+    lab.verify()
+    first.thaw()
+    first.wait_for_log(STANDING_BY)
+    lab.writer.number("k", *range(40, 60))
+    lab.verify()
+
+
+def test_a_relay_that_stands_by_stops_at_once_A07(lab: Lab) -> None:
+    lab.running_relay()
+    pid = lab.slot_row()["active_pid"]
+    assert standing_by(lab).stop(limit=2) == 0
+    assert lab.slot_row()["active_pid"] == pid
+
+
+# --------------------------------------------------------- rights and room
+
+
+def denied(relay: Relay) -> str:
+    """Start it, expect that it ends for want of rights, return its last line."""
+    relay.start()
+    assert relay.wait_exit() == DENIED_EXIT, relay.log_text()
+    return relay.log_text().strip().splitlines()[-1]
+
+
+def test_a_role_that_may_not_replicate_ends_the_relay_A11(lab: Lab, role: str) -> None:
+    lab.make_slot()
+    lab.conn.execute(f"ALTER ROLE {role} NOREPLICATION")
+    dsn = lab.postgres.dsn(lab.db, user=role, password="pw")
+    assert f"ALTER ROLE {role} REPLICATION" in denied(lab.relay({"postgres": {"dsn": dsn}}))
+
+
+def test_a_right_to_replicate_that_is_taken_away_ends_the_relay_at_its_next_connection_A11(
+    lab: Lab, role: str
+) -> None:
+    relay = lab.running_relay({"postgres": {"dsn": lab.postgres.dsn(lab.db, user=role, password="pw")}})
+    lab.conn.execute(f"ALTER ROLE {role} NOREPLICATION")
+    lab.postgres.execute("SELECT pg_terminate_backend(%s)", lab.slot_row()["active_pid"])
+    assert relay.wait_exit() == DENIED_EXIT, relay.log_text()
+
+
+def test_a_pg_hba_line_for_the_database_replication_ends_the_relay_A11(own_lab: Lab) -> None:
+    own_lab.make_slot()
+    own_lab.conn.execute("CREATE ROLE relay LOGIN REPLICATION PASSWORD 'pw'")
+    ((file,),) = own_lab.postgres.execute("SHOW hba_file")
+    method = "127.0.0.1/32 scram-sha-256"
+    Path(file).write_text(f"host replication relay {method}\nhost all postgres {method}\n")
+    own_lab.conn.execute("SELECT pg_reload_conf()")
+    dsn = own_lab.postgres.dsn(own_lab.db, user="relay", password="pw")
+
+    def refused() -> bool:
+        try:
+            psycopg.connect(dsn).close()
+        except psycopg.OperationalError:
+            return True
+        return False
+
+    wait_until(refused, 10, "the server has read pg_hba.conf")
+    line = denied(own_lab.relay({"postgres": {"dsn": dsn}}))
+    assert "SQL connection" in line and "no pg_hba.conf entry" in line
+
+
+@pytest.mark.parametrize("server", [{"max_wal_senders": 1}], indirect=True)
+def test_a_server_without_a_free_walsender_is_asked_again_until_it_has_one_A11(own_lab: Lab) -> None:
+    own_lab.topic("order")
+    own_lab.make_slot()
+    own_lab.conn.execute("CREATE ROLE relay LOGIN REPLICATION PASSWORD 'pw'")
+    dsn = own_lab.postgres.dsn(own_lab.db, user="relay", password="pw")
+    with psycopg.connect(dsn + " replication=database", autocommit=True):
+        relay = own_lab.relay({"postgres": {"dsn": dsn}})
+        relay.start()
+        relay.wait_for_log("replication connection.*max_wal_senders")
+        refusals = lambda: own_lab.postgres.log_text().count("exceeds max_wal_senders")  # noqa: E731
+        wait_until(lambda: refusals() >= 3, 15, "the relay tries again")
+        assert relay.running
+    own_lab.wait_streaming(relay)
+    own_lab.writer.number("k", 1)
+    own_lab.verify(duplicates=0)
+    assert relay.log_text().count("max_wal_senders (currently") == 1
+
+
+# ------------------------------------------------------------- the plugin
+
+
+@pytest.fixture
+def plugins() -> Iterator[Path]:
+    """A folder where the server finds test_decoding under the name wal2json."""
+    folder = process.make_directory("plugins")
+    folder.chmod(0o755)
+    with Postgres() as postgres:
+        ((library,),) = postgres.execute("SELECT setting FROM pg_config WHERE name = 'PKGLIBDIR'")
+    shutil.copy(Path(library) / "test_decoding.so", folder / "wal2json.so")
+    yield folder
+    process.remove_directory(folder)
+
+
+def test_a_plugin_that_does_not_know_an_option_is_named_with_its_own_words_A10(plugins: Path, kafka: Kafka) -> None:
+    settings: dict[str, Any] = {"dynamic_library_path": f"{plugins}:$libdir"}
+    with Postgres(**settings) as server, Lab(server, kafka, "own") as lab:
+        lab.make_slot()
+        relay = lab.relay()
+        relay.start()
+        assert relay.wait_exit() == CONFIG_EXIT, relay.log_text()
+        assert 'option "format-version" = "2" is unknown' in relay.log_text()
+        assert lab.slot_row()["plugin"] == "wal2json"
