@@ -26,15 +26,14 @@ struct column {
     struct slice type;  /* absent unless the stream carries types */
 };
 
-/* Memory that a change borrows from: one malloc'ed block, freed with free().
- * Whoever wants to keep the bytes takes the block and leaves NULL. */
+/* Memory that a change borrows from: one malloc'ed block, freed with free(). */
 struct frame {
     char *bytes;
     size_t len;
 };
 
-/* All slices borrow from frame; columns belongs to the decoder.  Both live until the
- * next change is asked for, the bytes longer if the frame is taken. */
+/* All slices borrow from frame, which may be written to and belongs to the source;
+ * columns belongs to the decoder.  Both live until the next change is asked for. */
 struct change {
     enum change_kind kind;
     lsn_t lsn;        /* BEGIN: first record of the transaction; INSERT: the row's record;

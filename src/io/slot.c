@@ -125,6 +125,7 @@ static int data(struct slot *slot, const struct pgwire_msg *msg, struct change *
                         err) != 0)
         return -1;
     number(slot, &change);
+    change.frame = slot->frame;
     *ret = change;
     return 0;
 }
