@@ -72,4 +72,7 @@ def _copy_dependencies(target: Path, tries: int = 3) -> None:
 
 
 if __name__ == "__main__":
-    kafka_jars()
+    try:
+        kafka_jars()
+    except RuntimeError as error:
+        sys.exit(f"dev: {error}")
