@@ -220,6 +220,13 @@ static int take_defaults(struct loader *loader, struct err *err)
 
 /* ---- text to fields ------------------------------------------------------------ */
 
+/* All of librdkafka's names are in lower case, and it tells cases apart; libini_config
+ * does not, so Acks beside acks would be a duplicate. */
+static bool has_upper_case(const char *name)
+{
+    return strpbrk(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != NULL;
+}
+
 static int store_property(struct config *config, const struct config_value *value,
                           struct err *err)
 {
@@ -228,6 +235,8 @@ static int store_property(struct config *config, const struct config_value *valu
 
     if (value->setting->filled && value->text[0] == '\0')
         return err_set(err, ERR_CONFIG, "it must not be empty");
+    if (has_upper_case(value->key))
+        return err_set(err, ERR_CONFIG, "librdkafka's names are in lower case");
     if (rule)
         return err_set(err, ERR_CONFIG, "%s would break the promise of delivery: %s",
                        value->text[0] ? value->text : "an empty value", rule->reason);

@@ -399,6 +399,13 @@ static void a_refusal_says_why(void **state)
            "published when all in-sync replicas have it");
 }
 
+static void a_property_in_upper_case_is_refused(void **state)
+{
+    (void)state;
+    refuse("[table a]\n[postgres]\ndsn=x=y\n[kafka]\nbootstrap.servers=k\nAcks=all\n",
+           "walrelay.conf:6: Acks: librdkafka's names are in lower case");
+}
+
 /* ---- environment --------------------------------------------------------------- */
 
 static void the_environment_wins_over_the_file(void **state)
@@ -586,6 +593,7 @@ int main(void)
         cmocka_unit_test(a_property_that_would_break_the_promise_is_refused),
         cmocka_unit_test(a_property_that_keeps_the_promise_passes),
         cmocka_unit_test(a_refusal_says_why),
+        cmocka_unit_test(a_property_in_upper_case_is_refused),
         cmocka_unit_test(the_environment_wins_over_the_file),
         cmocka_unit_test(the_environment_can_give_what_the_file_lacks),
         cmocka_unit_test(variables_of_others_are_left_alone),
