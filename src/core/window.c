@@ -22,8 +22,9 @@ struct block {
 struct window {
     char *bytes;
     size_t cap_bytes;
-    size_t used_from; /* begin of the front block */
-    size_t used_to;   /* end of the newest block */
+    size_t usual_bytes; /* cap_bytes, but for a message that needs more */
+    size_t used_from;   /* begin of the front block */
+    size_t used_to;     /* end of the newest block */
 
     struct entry *entries;
     struct block *blocks;
@@ -54,7 +55,7 @@ struct window *window_new(size_t max_entries, size_t max_bytes)
         return NULL;
     window->mask = n - 1;
     window->max_cost = max_bytes;
-    window->cap_bytes = max_bytes / 2 + 4096;
+    window->usual_bytes = window->cap_bytes = max_bytes / 2 + 4096;
     window->bytes = malloc(window->cap_bytes);
     window->entries = calloc(n, sizeof(*window->entries));
     window->blocks = calloc(n, sizeof(*window->blocks));
@@ -81,15 +82,33 @@ struct entry *window_entry(struct window *window, window_seq_t seq)
     return &window->entries[seq & window->mask];
 }
 
+/* An empty window grows for a message that is larger than all of it, which then travels
+ * alone, and shrinks again for the next. */
+static bool fit(struct window *window, size_t size)
+{
+    size_t want = size > window->usual_bytes ? size : window->usual_bytes;
+    char *bytes;
+
+    if (want == window->cap_bytes)
+        return true;
+    bytes = malloc(want);
+    if (!bytes)
+        return size <= window->cap_bytes;
+    free(window->bytes);
+    window->bytes = bytes;
+    window->cap_bytes = want;
+    return true;
+}
+
 /* Room for size bytes behind the newest block: false, or *ret is where they begin. */
-static bool find_room(const struct window *window, size_t size, size_t *ret)
+static bool find_room(struct window *window, size_t size, size_t *ret)
 {
     size_t from = window->used_from;
     size_t to = window->used_to;
 
     if (window->begin == window->end) {
         *ret = 0;
-        return size <= window->cap_bytes;
+        return fit(window, size);
     }
     if (to > from) { /* one piece in the middle */
         if (window->cap_bytes - to >= size) {

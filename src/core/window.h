@@ -51,7 +51,8 @@ struct entry {
 };
 
 /* max_bytes bounds the sum of the entries' costs: what the bytes take here and, by
- * estimate, in librdkafka.  A message of up to max_bytes / 2 fits.  NULL: no memory. */
+ * estimate, in librdkafka.  A message of more than max_bytes / 2 fits only alone, into
+ * memory that is made for it.  NULL: no memory. */
 struct window *window_new(size_t max_entries, size_t max_bytes);
 void window_free(struct window *window);
 
