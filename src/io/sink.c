@@ -328,15 +328,16 @@ int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
     check(sink);
     if (sink->phase != SINK_RUNNING)
         return 0;
-    if (sink->failure.error == 0)
-        producer_poll(sink->producer);
+    producer_poll(sink->producer);
     if (sink->failure.error == 0)
         sink_release_ready(sink);
     if (sink->failure.error == 0)
         sink_offer_from_cursor(sink);
     if (sink->failure.error == 0)
         hurry(sink);
-    return sink->failure.error == 0 ? 0 : sink_conclude(sink, err);
+    if (sink->failure.error == 0 || sink->now_ms < sink->failure.conclude_ms)
+        return 0;
+    return sink_conclude(sink, err);
 }
 
 size_t sink_fds(const struct sink *sink, struct pollfd *fds)
@@ -356,7 +357,9 @@ int64_t sink_deadline(const struct sink *sink)
 
     if (sink->phase == SINK_WAITING)
         deadline = sink->restart_ms;
-    if (sink->failure.error != 0 || (sink->phase == SINK_RUNNING && sink->ready))
+    if (sink->failure.error != 0)
+        return sink->failure.conclude_ms;
+    if (sink->phase == SINK_RUNNING && sink->ready)
         return sink->now_ms;
     if (window_pending(sink->window) > 0)
         deadline = clock_min(deadline, sink->check_ms);

@@ -5,15 +5,34 @@
 
 #include <stdio.h>
 
-/* The first one counts; a batch fails with one report for each of its messages. */
+enum {
+    /* librdkafka raises the fatal error of a refused batch just before its reports
+     * (rd_kafka_handle_Produce_error), and these name the reason. */
+    REPORTS_MS = 100,
+};
+
+static bool explains(const struct sink_failure *f, int error)
+{
+    return kafka_error_verdict(f->error) == KAFKA_REBUILD &&
+           kafka_error_verdict(error) != KAFKA_REBUILD;
+}
+
+/* The first one counts, unless a later one explains it; a batch fails with one report for
+ * each of its messages. */
 void sink_fail(struct sink *sink, int error, struct topic *topic, int32_t partition,
                window_seq_t seq, const char *reason)
 {
     struct sink_failure *f = &sink->failure;
 
-    if (f->error == 0) {
-        *f = (struct sink_failure){
-            .error = error, .topic = topic, .partition = partition, .first = seq};
+    if (f->error == 0 || explains(f, error)) {
+        bool complete = kafka_error_verdict(error) != KAFKA_REBUILD;
+
+        *f = (struct sink_failure){.error = error,
+                                   .topic = topic,
+                                   .partition = partition,
+                                   .first = seq,
+                                   .conclude_ms =
+                                       sink->now_ms + (complete ? 0 : REPORTS_MS)};
         (void)snprintf(f->reason, sizeof(f->reason), "%s",
                        reason ? reason : kafka_error_text(error));
     }
@@ -82,6 +101,27 @@ int sink_make_producer(struct sink *sink, struct err *err)
 
 /* ---- what a failure means --------------------------------------------------------- */
 
+static void name_suspects(struct sink *sink, char *text, size_t size)
+{
+    const struct sink_failure *f = &sink->failure;
+    const struct entry *first = window_entry(sink->window, f->first);
+    const struct entry *last = window_entry(sink->window, f->last);
+
+    if (f->suspects == 1)
+        (void)snprintf(text, size,
+                       "; table %.*s, event id %.*s at %" LSN_FMT
+                       ", payload of %zu bytes",
+                       SLICE_ARG(first->table), SLICE_ARG(first->event_id),
+                       LSN_ARG(first->lsn), first->payload.len);
+    else
+        (void)snprintf(
+            text, size,
+            "; %zu events in the batch, of table %.*s, from id %.*s at %" LSN_FMT
+            " to id %.*s at %" LSN_FMT,
+            f->suspects, SLICE_ARG(first->table), SLICE_ARG(first->event_id),
+            LSN_ARG(first->lsn), SLICE_ARG(last->event_id), LSN_ARG(last->lsn));
+}
+
 static void describe(struct sink *sink, char *text, size_t size)
 {
     const struct sink_failure *f = &sink->failure;
@@ -89,20 +129,10 @@ static void describe(struct sink *sink, char *text, size_t size)
     char where[300] = "";
     char who[400] = "";
 
-    if (f->topic)
+    if (f->topic) {
         (void)snprintf(where, sizeof(where), "topic %s partition %d: ", f->topic->name,
                        (int)f->partition);
-    if (f->topic) {
-        const struct entry *first = window_entry(sink->window, f->first);
-        const struct entry *last = window_entry(sink->window, f->last);
-
-        (void)snprintf(who, sizeof(who),
-                       "; %zu event%s of table %.*s, from id %.*s at %" LSN_FMT
-                       " to id %.*s at %" LSN_FMT,
-                       f->suspects, f->suspects == 1 ? "" : "s in the batch",
-                       SLICE_ARG(first->table), SLICE_ARG(first->event_id),
-                       LSN_ARG(first->lsn), SLICE_ARG(last->event_id),
-                       LSN_ARG(last->lsn));
+        name_suspects(sink, who, sizeof(who));
     }
     (void)snprintf(text, size, "Kafka refuses: %s%s (%s)%s%s%s", where, f->reason,
                    kafka_error_name(f->error), who, *cure ? "; " : "", cure);

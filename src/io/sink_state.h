@@ -35,6 +35,7 @@ struct sink_failure {
     size_t suspects; /* messages that failed together */
     window_seq_t first;
     window_seq_t last;
+    int64_t conclude_ms; /* by then the reports that belong to it have come */
     char reason[256];
 };
 
