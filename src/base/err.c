@@ -9,8 +9,10 @@ static void one_line(char *text)
     char *to = text;
 
     for (const char *from = text; *from; from++) {
-        char c = *from == '\n' || *from == '\r' || *from == '\t' ? ' ' : *from;
+        char c = *from;
 
+        if (c == '\n' || c == '\r' || c == '\t')
+            c = ' ';
         if (c != ' ' || (to > text && to[-1] != ' '))
             *to++ = c;
     }

@@ -115,7 +115,6 @@ static enum sink_offer offer_by_key(struct sink *sink, struct entry *entry,
 {
     struct topic *topic = entry->topic;
     int32_t count = producer_partition_count(topic->handle);
-    enum sink_offer offer;
 
     /* Where the probe will go is not known, so nothing else may be under way. */
     if (count == 0)
@@ -126,15 +125,17 @@ static enum sink_offer offer_by_key(struct sink *sink, struct entry *entry,
 
         return offer_to_partition(sink, entry, seq, n, n);
     }
-    offer = offer_to_partition(sink, entry, seq,
-                               producer_partition_of(topic->handle, entry->key, count),
-                               PARTITION_ANY);
-    /* The topic grew since: nothing was sent, and the next look has the new count. */
-    if (offer == OFFER_FAILED && producer_partition_count(topic->handle) > count) {
+    for (;;) {
+        int32_t n = producer_partition_of(topic->handle, entry->key, count);
+        enum sink_offer offer = offer_to_partition(sink, entry, seq, n, PARTITION_ANY);
+        int32_t seen = producer_partition_count(topic->handle);
+
+        /* The topic grew since: nothing was sent, and the next look has the new count. */
+        if (offer != OFFER_FAILED || seen <= count)
+            return offer;
         sink->failure = (struct sink_failure){0};
-        return offer_by_key(sink, entry, seq);
+        count = seen;
     }
-    return offer;
 }
 
 enum sink_offer sink_offer(struct sink *sink, window_seq_t seq)
