@@ -361,6 +361,8 @@ int64_t sink_deadline(const struct sink *sink)
         return sink->failure.conclude_ms;
     if (sink->phase == SINK_RUNNING && sink->ready)
         return sink->now_ms;
+    if (sink->nacked > 0) /* sink_push took reports, too */
+        return sink->now_ms;
     if (window_pending(sink->window) > 0)
         deadline = clock_min(deadline, sink->check_ms);
     return deadline;
@@ -368,7 +370,7 @@ int64_t sink_deadline(const struct sink *sink)
 
 size_t sink_pending(const struct sink *sink)
 {
-    return window_pending(sink->window);
+    return window_pending(sink->window) + sink->nacked;
 }
 
 bool sink_is_up(const struct sink *sink)

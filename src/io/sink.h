@@ -65,10 +65,10 @@ int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
 enum { SINK_FDS = 2 };
 size_t sink_fds(const struct sink *sink, struct pollfd *fds);
 
-/* When sink_serve has something to do without an event. */
+/* When sink_serve or sink_done has something to do without an event. */
 int64_t sink_deadline(const struct sink *sink);
 
-/* Messages not acknowledged. */
+/* Messages whose ticket sink_done has not handed out. */
 size_t sink_pending(const struct sink *sink);
 
 /* Forgets all messages, and destroys the producer so that what librdkafka still holds
