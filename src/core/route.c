@@ -317,7 +317,8 @@ static void set_timestamp(const struct work *work, int64_t now_ms)
     ret->given_timestamp = (struct slice){NULL, 0};
     if (!text.ptr)
         return;
-    if (!read_timestamp(text, &ms) || ms < 0 || ms > now_ms + MS_AHEAD_MAX) {
+    /* Not 0 either: librdkafka reads that as "now" (RD_KAFKA_V_TIMESTAMP). */
+    if (!read_timestamp(text, &ms) || ms <= 0 || ms > now_ms + MS_AHEAD_MAX) {
         work->router->headers[ret->nheaders++] = (struct header){timestamp_header, text};
         work->router->timestamps_replaced++;
         return;

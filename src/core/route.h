@@ -38,8 +38,8 @@ enum route_verdict {
  * place).  A poison row's err is ERR_POISON and names table, event id, LSN and
  * reason.  now_ms is the wall clock, milliseconds since 1970: a timestamp more than
  * an hour ahead of it, which Kafka 4 refuses by default
- * (message.timestamp.after.max.ms), before 1970 or not finite gives way to the
- * commit time, and its text goes into the header walrelay.timestamp. */
+ * (message.timestamp.after.max.ms), not after the beginning of 1970 or not finite
+ * gives way to the commit time, and its text goes into the header walrelay.timestamp. */
 enum route_verdict router_message(struct router *router, struct change *change,
                                   int64_t now_ms, struct message *ret, struct err *err);
 
