@@ -203,13 +203,13 @@ class Kafka:
         """Names of the topics that begin with `prefix`."""
         return sorted(name for name in self.admin.list_topics(timeout=30).topics if name.startswith(prefix))
 
-    def tool(self, main_class: str, *args: str | Path) -> str:
-        """Run one of Kafka's own command line programs; return what it prints.
+    def tool(self, main_class: str, *args: str | Path, text: str = "") -> str:
+        """Run one of Kafka's own command line programs with `text` on its stdin; return what it prints.
 
         For example tool("org.apache.kafka.tools.AclCommand", "--bootstrap-server", …).
         """
         done = subprocess.run(
-            self._command(main_class, *args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            self._command(main_class, *args), input=text, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
         if done.returncode != 0:

@@ -31,7 +31,8 @@ def insert(lab: Lab, table: str = TABLE, conn: "psycopg.Connection[Any] | None" 
     """Insert one event that commits at once; return its id. Keywords name columns."""
     names = sql.SQL(", ").join(map(sql.Identifier, values))
     marks = sql.SQL(", ").join(sql.Placeholder() * len(values))
-    statement = sql.SQL("INSERT INTO " + table + " ({}) VALUES ({}) RETURNING id::text").format(names, marks)
+    given = sql.SQL("({}) VALUES ({})").format(names, marks) if values else sql.SQL("DEFAULT VALUES")
+    statement = sql.SQL("INSERT INTO " + table + " {} RETURNING id::text").format(given)
     row = (conn or lab.conn).execute(statement, list(values.values())).fetchone()
     assert row is not None
     lab.checker.commit(row[0])
