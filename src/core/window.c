@@ -215,18 +215,6 @@ bool window_add(struct window *window, const struct message *message, ticket_t t
     return true;
 }
 
-void window_undo_add(struct window *window)
-{
-    const struct entry *entry = window_entry(window, window->end - 1);
-
-    must(entry->state == ENTRY_QUEUED);
-    window->end--;
-    window->pending--;
-    window->cost -= entry->cost_bytes;
-    if (window->begin != window->end)
-        window->used_to = window->blocks[(window->end - 1) & window->mask].end;
-}
-
 window_seq_t window_begin(const struct window *window)
 {
     return window->begin;

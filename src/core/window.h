@@ -47,6 +47,7 @@ struct entry {
     /* the outlet's own */
     void *topic;
     int32_t sent_partition;
+    bool doubted;      /* its partition did not exist when it was sent last */
     window_seq_t next; /* in a list of the outlet's */
 };
 
@@ -60,9 +61,6 @@ void window_free(struct window *window);
  * else message borrows from the configuration is not copied. */
 bool window_add(struct window *window, const struct message *message, ticket_t ticket)
     __attribute__((warn_unused_result));
-
-/* Takes back the newest entry, which must be ENTRY_QUEUED. */
-void window_undo_add(struct window *window);
 
 /* Entries from window_begin to before window_end; any of them may be done. */
 window_seq_t window_begin(const struct window *window);

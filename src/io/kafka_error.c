@@ -55,8 +55,6 @@ static const struct row table[] = {
     {RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, KAFKA_BAD_PARTITION,
      "the topic has no such partition"},
 
-    {RD_KAFKA_RESP_ERR__QUEUE_FULL, KAFKA_QUEUE_FULL, ""},
-
     /* The cluster. */
     {RD_KAFKA_RESP_ERR__AUTHENTICATION, KAFKA_WAIT,
      "check sasl.mechanism, sasl.username and sasl.password"},

@@ -11,8 +11,7 @@ enum kafka_verdict {
     KAFKA_TOO_LARGE,  /* a batch, or the one record in it, is over the topic's limit */
     KAFKA_BAD_TIME,   /* the timestamp of a record in the batch is refused */
     KAFKA_BAD_RECORD, /* a record in the batch can never be published */
-    KAFKA_QUEUE_FULL, /* not an error: try again after the next reports */
-    KAFKA_BAD_PARTITION, /* the topic has no such partition */
+    KAFKA_BAD_PARTITION, /* the topic has no such partition, or not yet, or no longer */
 };
 
 /* Librdkafka's own number for: no memory, no threads. */

@@ -27,7 +27,6 @@ struct producer {
 };
 
 struct producer_topic {
-    struct producer *producer;
     struct producer_topic *next;
     rd_kafka_topic_t *rkt;
     /* Written by the partitioner, which librdkafka also calls in a thread of its own
@@ -54,20 +53,29 @@ static void on_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *o
 static void on_error(rd_kafka_t *rk, int error, const char *reason, void *opaque)
 {
     const struct producer *producer = opaque;
-    char fatal[512];
+    bool fatal = error == RD_KAFKA_RESP_ERR__FATAL;
+    char text[512];
 
-    if (error == RD_KAFKA_RESP_ERR__FATAL &&
-        rd_kafka_fatal_error(rk, fatal, sizeof(fatal)) != RD_KAFKA_RESP_ERR_NO_ERROR)
-        reason = fatal;
-    producer->callbacks.trouble(producer->callbacks.arg, error, reason);
+    if (fatal) {
+        error = (int)rd_kafka_fatal_error(rk, text, sizeof(text));
+        reason = text;
+    }
+    producer->callbacks.trouble(producer->callbacks.arg, error, fatal, reason);
+}
+
+/* What on_error tells too, and that a property of our own choice is experimental. */
+static bool is_noise(const char *fac, const char *buf)
+{
+    return strcmp(fac, "FATAL") == 0 ||
+           (strcmp(fac, "CONFWARN") == 0 && strstr(buf, "enable.gapless.guarantee"));
 }
 
 static void on_log(const rd_kafka_t *rk, int level, const char *fac, const char *buf)
 {
     const struct producer *producer = rd_kafka_opaque(rk);
 
-    (void)fac;
-    producer->callbacks.log(producer->callbacks.arg, level, buf);
+    if (!is_noise(fac, buf))
+        producer->callbacks.log(producer->callbacks.arg, level, buf);
 }
 
 /* Runs inside rd_kafka_producev when the topic's metadata is known, later otherwise.
@@ -160,6 +168,15 @@ static int refuse_what_is_broken(const rd_kafka_conf_t *conf, struct err *err)
     return 0;
 }
 
+/* A message that is larger than the window travels alone. */
+static size_t queue_kbytes(const rd_kafka_conf_t *conf,
+                           const struct producer_options *options)
+{
+    size_t largest = get_number(conf, "message.max.bytes");
+
+    return (largest > options->max_bytes ? largest : options->max_bytes) / 1024 + 1;
+}
+
 static int configure(struct producer *producer, rd_kafka_conf_t *conf,
                      const struct producer_options *options, struct err *err)
 {
@@ -168,7 +185,12 @@ static int configure(struct producer *producer, rd_kafka_conf_t *conf,
     if (set_all(conf, options, err) != 0 ||
         bound(conf, "batch.size", 0, batch, err) != 0 ||
         bound(conf, "queue.buffering.max.messages", options->max_messages, SIZE_MAX,
-              err) != 0)
+              err) != 0 ||
+        bound(conf, "queue.buffering.max.kbytes", queue_kbytes(conf, options), SIZE_MAX,
+              err) != 0 ||
+        /* else librdkafka chooses for messages without a key, and on_partition never
+         * hears how many partitions there are */
+        set(conf, "sticky.partitioning.linger.ms", "0", err) != 0)
         return -1;
     rd_kafka_conf_set_dr_msg_cb(conf, on_report);
     rd_kafka_conf_set_error_cb(conf, on_error);
@@ -330,21 +352,9 @@ struct producer_topic *producer_topic_new(struct producer *producer, const char 
         free(topic);
         return NULL;
     }
-    topic->producer = producer;
     topic->next = producer->topics;
     producer->topics = topic;
     return topic;
-}
-
-void producer_topic_free(struct producer_topic *topic)
-{
-    struct producer_topic **link = &topic->producer->topics;
-
-    while (*link != topic)
-        link = &(*link)->next;
-    *link = topic->next;
-    rd_kafka_topic_destroy(topic->rkt);
-    free(topic);
 }
 
 int32_t producer_partition_count(const struct producer_topic *topic)

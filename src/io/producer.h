@@ -22,8 +22,10 @@ struct producer_callbacks {
     /* Delivery report, one for each message sent, except that a producer with a fatal
      * error may keep some back for ever.  partition: where it went, or was to go. */
     void (*report)(void *arg, window_seq_t seq, int32_t partition, int error);
-    /* Something is wrong with a broker or with the producer; reason is librdkafka's. */
-    void (*trouble)(void *arg, int error, const char *reason);
+    /* Something is wrong with a broker, or, fatal, with the producer, which sends nothing
+     * any more; reason is librdkafka's.  A fatal error comes before the report of the
+     * message that caused it. */
+    void (*trouble)(void *arg, int error, bool fatal, const char *reason);
     /* A line of librdkafka's own log; level as in syslog(3), 0 to 7. */
     void (*log)(void *arg, int level, const char *text);
     void *arg;
@@ -33,7 +35,8 @@ struct producer_options {
     const struct kafka_property *properties; /* the user's, which win over ours */
     size_t nproperties;
     size_t batch_bytes;  /* lowers batch.size; 0: leave it */
-    size_t max_messages; /* librdkafka's queue must hold at least that many */
+    size_t max_messages; /* librdkafka's queue must hold at least that many, */
+    size_t max_bytes;    /* and that much of keys and values: it is never full */
     struct producer_callbacks callbacks;
 };
 
@@ -61,11 +64,10 @@ size_t producer_batch_bytes(const struct producer *producer);
 size_t producer_max_message_bytes(const struct producer *producer);
 
 /* A handle makes the first message faster than a name does (0.7 s with 2.0.2).  Lives as
- * long as producer, unless freed earlier: no message of it may be under way then.
+ * long as producer, and so does what librdkafka keeps of the topic.  Once for each name.
  * NULL: *error is why. */
 struct producer_topic *producer_topic_new(struct producer *producer, const char *name,
                                           int *error) __attribute__((warn_unused_result));
-void producer_topic_free(struct producer_topic *topic);
 
 /* How many partitions the last message by key met; 0 before the first. */
 int32_t producer_partition_count(const struct producer_topic *topic);

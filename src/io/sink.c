@@ -69,7 +69,6 @@ static void came_up(struct sink *sink)
         sink_tell(sink, LOG_INFO, NULL, "Kafka acknowledges again");
     sink->trouble = 0;
     sink->stall_told_ms = 0;
-    backoff_reset(&sink->backoff);
 }
 
 void sink_on_report(void *arg, window_seq_t seq, int32_t partition, int error)
@@ -86,14 +85,14 @@ void sink_on_report(void *arg, window_seq_t seq, int32_t partition, int error)
     came_up(sink);
 }
 
-void sink_on_trouble(void *arg, int error, const char *reason)
+void sink_on_trouble(void *arg, int error, bool fatal, const char *reason)
 {
     struct sink *sink = arg;
     struct log_field fields[] = {{"code", slice_of(kafka_error_name(error))}, LOG_END};
     const char *cure = kafka_error_cure(error);
     char text[ERR_TEXT_MAX];
 
-    if (kafka_error_verdict(error) == KAFKA_REBUILD) {
+    if (fatal) {
         sink_fail(sink, error, NULL, PARTITION_ANY, 0, reason);
         return;
     }
@@ -240,34 +239,53 @@ static int fits_kafka(const struct sink *sink, const struct message *m, struct e
         SLICE_ARG(m->topic), sink->max_message_bytes);
 }
 
+static void replace_producer(struct sink *sink)
+{
+    sink->restart_ms = sink->now_ms;
+    sink_begin_destroying(sink);
+}
+
 static bool may_offer(const struct sink *sink)
 {
     return sink->phase == SINK_RUNNING && sink->failure.error == 0;
 }
 
+/* All topics are forgotten together, with the producer, once nothing is under way. */
+static int no_topic(struct sink *sink, const struct message *m, struct err *err)
+{
+    if (!topics_full(sink->topics))
+        return err_set(err, ERR_INTERNAL, "out of memory for topic %.*s",
+                       SLICE_ARG(m->topic));
+    if (window_pending(sink->window) > 0)
+        return 0;
+    if (sink->phase == SINK_RUNNING)
+        replace_producer(sink);
+    topics_clear(sink->topics);
+    return 0;
+}
+
 int sink_put(struct sink *sink, const struct message *message, ticket_t ticket,
              struct err *err)
 {
-    struct topic *topic;
-    struct entry *entry;
     window_seq_t seq = window_end(sink->window);
+    struct topic *topic;
 
     if (fits_kafka(sink, message, err) != 0)
         return -1;
-    topic = sink->dropping ? NULL : topics_get(sink->topics, message->topic);
-    if (!topic || !window_add(sink->window, message, ticket))
+    /* Each ticket in the window has a place among those that nobody took yet. */
+    if (sink->dropping || sink->nacked + window_pending(sink->window) >= sink->acked_cap)
         return 0;
-    entry = window_entry(sink->window, seq);
-    entry->topic = topic;
+    topic = topics_get(sink->topics, message->topic);
+    if (!topic)
+        return no_topic(sink, message, err);
+    if (!window_add(sink->window, message, ticket))
+        return 0;
+    window_entry(sink->window, seq)->topic = topic;
     topic->entries++;
     if (sink->cursor != seq || !may_offer(sink))
         return 1;
-    if (sink_offer(sink, seq) == OFFER_FULL) {
-        topic->entries--;
-        window_undo_add(sink->window);
-        return 0;
-    }
     sink->cursor++;
+    (void)sink_offer(sink, seq); /* a failure shows in sink_serve */
     return 1;
 }
 
@@ -304,10 +322,8 @@ void sink_drop(struct sink *sink)
     sink->pushed = sink->cursor;
     sink->nacked = 0;
     sink->failure = (struct sink_failure){0};
-    if (sink->phase == SINK_RUNNING) {
-        sink->restart_ms = sink->now_ms;
-        sink_begin_destroying(sink);
-    }
+    if (sink->phase == SINK_RUNNING)
+        replace_producer(sink);
     sink->dropping = sink->phase == SINK_DESTROYING;
 }
 

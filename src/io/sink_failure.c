@@ -9,30 +9,60 @@ enum {
     /* librdkafka raises the fatal error of a refused batch just before its reports
      * (rd_kafka_handle_Produce_error), and these name the reason. */
     REPORTS_MS = 100,
+    QUIET_MS = 10000, /* a producer that lasted that long may fail once for free */
 };
 
-static bool explains(const struct sink_failure *f, int error)
+/* How much an error says about the cause. */
+enum { SAYS_NOTHING, SAYS_REBUILD, SAYS_CLUSTER, SAYS_MESSAGE };
+
+static int says(int error)
 {
-    return kafka_error_verdict(f->error) == KAFKA_REBUILD &&
-           kafka_error_verdict(error) != KAFKA_REBUILD;
+    if (error == 0)
+        return SAYS_NOTHING;
+    switch (kafka_error_verdict(error)) {
+    case KAFKA_REBUILD:
+        return SAYS_REBUILD;
+    case KAFKA_WAIT:
+        return SAYS_CLUSTER;
+    default:
+        return SAYS_MESSAGE;
+    }
 }
 
-/* The first one counts, unless a later one explains it; a batch fails with one report for
- * each of its messages. */
+static uint64_t next_random(struct sink *sink)
+{
+    sink->random ^= sink->random << 13; /* xorshift64: for jitter only */
+    sink->random ^= sink->random >> 7;
+    sink->random ^= sink->random << 17;
+    return sink->random;
+}
+
+static void suspend(struct sink *sink, struct topic *topic)
+{
+    if (topic->suspended)
+        return;
+    topic->suspended = true;
+    topic->suspended_until_ms =
+        sink->now_ms + backoff_next(&topic->backoff, next_random(sink));
+}
+
+/* One refused message makes many failures: first the producer's own, then one report for
+ * each message of its batch, and one for each healthy message that is purged. */
 void sink_fail(struct sink *sink, int error, struct topic *topic, int32_t partition,
                window_seq_t seq, const char *reason)
 {
     struct sink_failure *f = &sink->failure;
 
-    if (f->error == 0 || explains(f, error)) {
-        bool complete = kafka_error_verdict(error) != KAFKA_REBUILD;
-
-        *f = (struct sink_failure){.error = error,
-                                   .topic = topic,
-                                   .partition = partition,
-                                   .first = seq,
-                                   .conclude_ms =
-                                       sink->now_ms + (complete ? 0 : REPORTS_MS)};
+    if (topic && kafka_error_verdict(error) == KAFKA_WAIT_TOPIC)
+        suspend(sink, topic);
+    if (says(error) > says(f->error)) {
+        *f = (struct sink_failure){
+            .error = error,
+            .topic = topic,
+            .partition = partition,
+            .first = seq,
+            .conclude_ms = sink->now_ms + (says(error) == SAYS_MESSAGE ? 0 : REPORTS_MS),
+        };
         (void)snprintf(f->reason, sizeof(f->reason), "%s",
                        reason ? reason : kafka_error_text(error));
     }
@@ -73,14 +103,6 @@ static void unsend_all(struct sink *sink)
     sink->pushed = sink->cursor;
 }
 
-static uint64_t next_random(struct sink *sink)
-{
-    sink->random ^= sink->random << 13; /* xorshift64: for jitter only */
-    sink->random ^= sink->random >> 7;
-    sink->random ^= sink->random << 17;
-    return sink->random;
-}
-
 int sink_make_producer(struct sink *sink, struct err *err)
 {
     struct producer_options options = {
@@ -88,6 +110,7 @@ int sink_make_producer(struct sink *sink, struct err *err)
         .nproperties = sink->options.nproperties,
         .batch_bytes = sink->batch_bytes,
         .max_messages = sink->acked_cap + 1,
+        .max_bytes = (size_t)sink->options.memory_bytes,
         .callbacks = {sink_on_report, sink_on_trouble, sink_on_log, sink},
     };
 
@@ -149,7 +172,9 @@ static int poison(struct sink *sink, struct err *err)
 
 static bool is_suspect(const struct sink *sink, const struct entry *entry)
 {
-    return entry->state != ENTRY_DONE && entry->topic == sink->failure.topic;
+    return entry->state == ENTRY_SENT && entry->topic == sink->failure.topic &&
+           (entry->sent_partition < 0 ||
+            entry->sent_partition == sink->failure.partition);
 }
 
 /* The suspects with a timestamp of their own travel with the commit time from now on.
@@ -167,43 +192,55 @@ static bool use_commit_times(struct sink *sink)
     return any;
 }
 
-static void suspend(struct sink *sink, struct topic *topic)
+/* The topic may have been deleted, made again, or have grown: a new producer looks at it
+ * afresh.  Only a partition of the event's own choice that is missing then too is to
+ * blame. */
+static int doubt_partition(struct sink *sink, struct err *err)
 {
-    topic->suspended = true;
-    topic->suspended_until_ms =
-        sink->now_ms + backoff_next(&topic->backoff, next_random(sink));
+    struct entry *first = window_entry(sink->window, sink->failure.first);
+
+    if (first->partition != PARTITION_ANY && first->doubted)
+        return poison(sink, err);
+    first->doubted = true;
+    suspend(sink, sink->failure.topic);
+    return 0;
+}
+
+/* Smaller batches, until one record is refused alone. */
+static int halve_batches(struct sink *sink, struct err *err)
+{
+    size_t half = producer_batch_bytes(sink->producer) / 2;
+
+    if (sink->failure.suspects == 1 || half == 0)
+        return poison(sink, err);
+    sink->batch_bytes = half;
+    return 0;
 }
 
 /* How the next producer differs; -1 with err set if there must be none.  *delay is set
  * when it should come later. */
-static int learn(struct sink *sink, bool *delay, struct err *err)
+static int learn(struct sink *sink, bool quiet, bool *delay, struct err *err)
 {
     const struct sink_failure *f = &sink->failure;
-    enum kafka_verdict verdict = kafka_error_verdict(f->error);
 
-    switch (verdict) {
+    switch (kafka_error_verdict(f->error)) {
     case KAFKA_BAD_RECORD:
-    case KAFKA_BAD_PARTITION:
         return poison(sink, err);
+    case KAFKA_BAD_PARTITION:
+        return doubt_partition(sink, err);
     case KAFKA_TOO_LARGE:
-        if (f->suspects == 1)
-            return poison(sink, err);
-        sink->batch_bytes = producer_batch_bytes(sink->producer) / 2;
-        break;
+        return halve_batches(sink, err);
     case KAFKA_BAD_TIME:
         *delay = !use_commit_times(sink);
         break;
     case KAFKA_WAIT_TOPIC:
-        if (f->topic)
-            suspend(sink, f->topic);
-        else
-            *delay = true;
+        *delay = !f->topic;
         break;
     case KAFKA_WAIT:
         *delay = true;
         break;
     case KAFKA_REBUILD:
-    case KAFKA_QUEUE_FULL:
+        *delay = !quiet;
         break;
     }
     return 0;
@@ -227,18 +264,17 @@ static void tell_failure(struct sink *sink)
     sink_tell(sink, LOG_WARNING, fields, text);
 }
 
-/* All reports that came with the failure are in. */
 int sink_conclude(struct sink *sink, struct err *err)
 {
-    enum kafka_verdict verdict = kafka_error_verdict(sink->failure.error);
+    bool quiet = sink->failed_ms == 0 || sink->now_ms - sink->failed_ms >= QUIET_MS;
     bool delay = false;
 
-    if (learn(sink, &delay, err) != 0)
+    if (quiet)
+        backoff_reset(&sink->backoff);
+    sink->failed_ms = sink->now_ms;
+    if (learn(sink, quiet, &delay, err) != 0)
         return -1;
     tell_failure(sink);
-    /* The first rebuild is free; if nothing was acknowledged since the last, wait. */
-    if (verdict == KAFKA_REBUILD && !sink->up)
-        delay = true;
     sink->up = false;
     sink->restart_ms = sink->now_ms;
     if (delay)

@@ -48,8 +48,6 @@ static enum sink_offer send_to(struct sink *sink, struct entry *entry, window_se
         topic->in_flight++;
         return OFFER_SENT;
     }
-    if (kafka_error_verdict(error) == KAFKA_QUEUE_FULL)
-        return OFFER_FULL;
     sink_fail(sink, error, topic, partition, seq, NULL);
     return OFFER_FAILED;
 }
@@ -130,8 +128,8 @@ static enum sink_offer offer_by_key(struct sink *sink, struct entry *entry,
         enum sink_offer offer = offer_to_partition(sink, entry, seq, n, PARTITION_ANY);
         int32_t seen = producer_partition_count(topic->handle);
 
-        /* The topic grew since: nothing was sent, and the next look has the new count. */
-        if (offer != OFFER_FAILED || seen <= count)
+        /* The topic changed since: nothing was sent, and seen is right. */
+        if (offer != OFFER_FAILED || seen == count)
             return offer;
         sink->failure = (struct sink_failure){0};
         count = seen;
@@ -164,34 +162,15 @@ void sink_offer_from_cursor(struct sink *sink)
             sink->cursor = window_begin(sink->window);
             continue;
         }
-        if (window_entry(sink->window, sink->cursor)->state == ENTRY_QUEUED) {
-            enum sink_offer result = sink_offer(sink, sink->cursor);
-
-            if (result == OFFER_FULL || result == OFFER_FAILED)
-                return;
-        }
+        if (window_entry(sink->window, sink->cursor)->state == ENTRY_QUEUED &&
+            sink_offer(sink, sink->cursor) == OFFER_FAILED)
+            return;
         sink->cursor++;
     }
 }
 
-/* librdkafka's queue is full in the middle of a list: all entries that are not sent are
- * offered again from the front, which keeps their order without a special case. */
-static void start_over(struct sink *sink)
-{
-    for (struct topic *t = topics_next(sink->topics, NULL); t;
-         t = topics_next(sink->topics, t)) {
-        t->waiting = (struct waiting){0};
-        for (int32_t i = 0; i < t->npartitions; i++)
-            t->partitions[i].waiting = (struct waiting){0};
-        t->ready = false;
-        t->next_ready = NULL;
-    }
-    sink->ready = NULL;
-    sink->cursor = window_begin(sink->window);
-}
-
 /* Offers what waits in a list; some of it may have to wait again, in another list or at
- * the end of the same.  False: start over, or a failure. */
+ * the end of the same.  False: a failure, after which all is offered from the front. */
 static bool release(struct sink *sink, struct waiting *waiting)
 {
     struct waiting taken = *waiting;
@@ -200,11 +179,8 @@ static bool release(struct sink *sink, struct waiting *waiting)
     *waiting = (struct waiting){0};
     for (size_t i = 0; i < taken.n; i++) {
         window_seq_t next = window_entry(sink->window, seq)->next;
-        enum sink_offer result = sink_offer(sink, seq);
 
-        if (result == OFFER_FULL)
-            start_over(sink);
-        if (result == OFFER_FULL || result == OFFER_FAILED)
+        if (sink_offer(sink, seq) == OFFER_FAILED)
             return false;
         seq = next;
     }

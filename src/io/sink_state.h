@@ -27,7 +27,7 @@ enum sink_phase {
     SINK_WAITING,    /* until restart_ms, then a new producer is made */
 };
 
-/* The first failure of a producer, and those that belong to it. */
+/* The failure of a producer that says most about the cause, and those of its batch. */
 struct sink_failure {
     int error;           /* 0: none */
     struct topic *topic; /* NULL: the producer itself */
@@ -46,6 +46,7 @@ struct sink {
     struct job *job;
     int64_t restart_ms;
     struct backoff backoff;
+    int64_t failed_ms; /* the last failure */
     uint64_t random;
     size_t batch_bytes; /* 0, or lowered because batches were refused */
     size_t max_message_bytes;
@@ -82,15 +83,14 @@ static inline struct slice sink_topic_name(const struct topic *topic)
 void sink_tell(struct sink *sink, enum log_level level, const struct log_field *fields,
                const char *text);
 void sink_on_report(void *arg, window_seq_t seq, int32_t partition, int error);
-void sink_on_trouble(void *arg, int error, const char *reason);
+void sink_on_trouble(void *arg, int error, bool fatal, const char *reason);
 void sink_on_log(void *arg, int level, const char *text);
 
 /* sink_send.c */
 enum sink_offer {
     OFFER_SENT,
-    OFFER_HELD,  /* in a list, until an acknowledgement */
-    OFFER_FULL,  /* librdkafka's queue is full */
-    OFFER_FAILED /* sink->failure is set */
+    OFFER_HELD,   /* in a list, until an acknowledgement */
+    OFFER_FAILED, /* sink->failure is set */
 };
 enum sink_offer sink_offer(struct sink *sink, window_seq_t seq);
 void sink_offer_from_cursor(struct sink *sink);
@@ -98,8 +98,7 @@ void sink_make_ready(struct sink *sink, struct topic *topic);
 void sink_release_ready(struct sink *sink);
 
 /* sink_failure.c */
-/* Remembers a failure; the first one counts, and those of its batch with it.  topic is
- * NULL when the producer itself failed. */
+/* Remembers a failure.  topic is NULL when the producer itself failed. */
 void sink_fail(struct sink *sink, int error, struct topic *topic, int32_t partition,
                window_seq_t seq, const char *reason);
 /* Makes a producer for the first time, or after the last one was destroyed. */

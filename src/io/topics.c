@@ -5,7 +5,6 @@
 
 enum {
     BUCKETS = 1024,
-    /* Idle topics are forgotten beyond that; each costs librdkafka some kilobytes. */
     MAX_TOPICS = 4096,
     RETRY_MS = 1000,
     RETRY_MAX_MS = 30000,
@@ -57,50 +56,37 @@ static void free_topic(struct topic *topic)
     free(topic);
 }
 
-void topics_free(struct topics *topics)
+void topics_clear(struct topics *topics)
 {
     struct topic *next;
 
-    if (!topics)
-        return;
     for (size_t i = 0; i < BUCKETS; i++) {
         for (struct topic *topic = topics->buckets[i]; topic; topic = next) {
             next = topic->next_in_bucket;
             free_topic(topic);
         }
     }
+    *topics = (struct topics){0};
+}
+
+void topics_free(struct topics *topics)
+{
+    if (!topics)
+        return;
+    topics_clear(topics);
     free(topics);
 }
 
-static void forget_idle(struct topics *topics)
+bool topics_full(const struct topics *topics)
 {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        struct topic **link = &topics->buckets[i];
-
-        while (*link) {
-            struct topic *topic = *link;
-
-            if (topic->entries > 0 || topic->ready) {
-                link = &topic->next_in_bucket;
-                continue;
-            }
-            *link = topic->next_in_bucket;
-            if (topic->handle)
-                producer_topic_free(topic->handle);
-            free_topic(topic);
-            topics->n--;
-        }
-    }
-    topics->last = NULL;
+    return topics->n >= MAX_TOPICS;
 }
 
 static struct topic *add(struct topics *topics, size_t bucket, struct slice name)
 {
     struct topic *topic;
 
-    if (topics->n >= MAX_TOPICS)
-        forget_idle(topics);
-    topic = calloc(1, sizeof(*topic));
+    topic = topics_full(topics) ? NULL : calloc(1, sizeof(*topic));
     if (!topic)
         return NULL;
     topic->name = strndup(name.ptr, name.len);

@@ -61,8 +61,15 @@ struct topics;
 struct topics *topics_new(void); /* NULL: no memory */
 void topics_free(struct topics *topics);
 
-/* The topic of that name, made if it is new.  NULL: no memory. */
+/* The topic of that name, made if it is new.  NULL: no memory, or topics_full. */
 struct topic *topics_get(struct topics *topics, struct slice name);
+
+/* There are so many that none is made any more.  librdkafka keeps some kilobytes for
+ * each topic it ever sent to, so the way out is another producer and topics_clear. */
+bool topics_full(const struct topics *topics);
+
+/* Forgets all; no entry of the window may point to one. */
+void topics_clear(struct topics *topics);
 
 /* The producer is gone, and with it handles and partitions; names, counts and
  * suspensions stay. */
