@@ -94,25 +94,31 @@ static bool publish_change(struct relay *relay)
     return false;
 }
 
+/* Reads until a read brings nothing new.  One that brought something may have left more
+ * behind, in the kernel or in TLS, whatever poll(2) would say of the socket. */
 static void take_changes(struct relay *relay)
 {
-    int taken = 0;
+    bool fresh = false; /* something came since the last read */
+    int rc;
 
     relay->drained = false;
     if (relay->has_change && !publish_change(relay))
         return;
     if (!relay_is_reading(relay) || !relay_read_source(relay))
         return;
-    while (taken < CHANGES_PER_TURN && relay_is_reading(relay)) {
-        int rc = get_change(relay);
-
-        if (rc == 0)
-            break;
-        if (rc < 0 || !publish_change(relay))
+    for (int taken = 0; taken < CHANGES_PER_TURN && relay_is_reading(relay);) {
+        rc = get_change(relay);
+        if (rc < 0 || (rc == 1 && !publish_change(relay)))
             return;
-        taken++;
+        if (rc == 0 && !fresh) {
+            relay->drained = true;
+            return;
+        }
+        if (rc == 0 && !relay_read_source(relay))
+            return;
+        fresh = rc == 1;
+        taken += rc;
     }
-    relay->drained = taken == 0;
 }
 
 /* Under load batches fill while others travel; a quiet stream does not wait for more. */
@@ -208,7 +214,6 @@ int64_t relay_stream_deadline(const struct relay *relay)
 {
     int64_t deadline = source_deadline(relay->source);
 
-    /* There may be more, in libpq or in TLS, even if the socket looks empty. */
     if (relay_is_reading(relay))
         return relay->drained ? deadline : relay->now_ms;
     if (!relay->ping.job)

@@ -26,7 +26,7 @@ FILL = f"""
 INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload)
 SELECT 'order', 'order-' || n %% 1000, 'OrderPlaced', jsonb_build_object('n', n, 'text', repeat('x', 170))
 FROM generate_series(%s::int, %s::int) n"""
-PLUGIN_OPTIONS = ["format-version=2", "include-lsn=true", "include-types=false", "actions=insert"]
+PLUGIN_OPTIONS = ["format-version=2", "include-timestamp=true", "include-types=false", "actions=insert"]
 
 
 def fill(lab: Lab, rows: int) -> None:
