@@ -7,7 +7,6 @@ from typing import Any, Iterator
 
 import psycopg
 import pytest
-from psycopg import sql
 
 from kit.lab import OUTBOX_SQL, TABLE, Lab
 from kit.relay import Config
@@ -34,9 +33,8 @@ class Other:
     def insert_bytes(self, payload: bytes, key: bytes = b"k") -> str:
         """Insert text given as bytes of the database's encoding; commits at once."""
         row = self.conn.execute(
-            sql.SQL(
-                f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, payload) VALUES ('order', E{{}}, E{{}}) RETURNING id::text"
-            ).format(sql.SQL(escaped(key)), sql.SQL(escaped(payload)))
+            f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, payload)"
+            f" VALUES ('order', {escaped(key)}, {escaped(payload)}) RETURNING id::text"
         ).fetchone()
         assert row is not None
         self.lab.checker.commit(row[0])
@@ -50,8 +48,8 @@ class Other:
 
 
 def escaped(text: bytes) -> str:
-    """The inside of E'...' for these bytes."""
-    return "'" + "".join(f"\\x{byte:02x}" for byte in text) + "'"
+    """These bytes as a literal of SQL."""
+    return "E'" + "".join(f"\\x{byte:02x}" for byte in text) + "'"
 
 
 @pytest.fixture(autouse=True)
@@ -164,7 +162,8 @@ def test_settings_of_role_database_and_dsn_do_not_change_what_arrives(lab: Lab, 
     dsn = lab.postgres.dsn(lab.db, user=role, password="pw")
     try:
         if where == "dsn":
-            dsn = lab.postgres.dsn(lab.db, options=" ".join(f"-c {n}={v.replace(' ', chr(92) + ' ')}" for n, v in SETTINGS.items()))
+            options = [f"-c {name}={value}".replace(", ", ",\\ ") for name, value in SETTINGS.items()]
+            dsn = lab.postgres.dsn(lab.db, options=" ".join(options))
         else:
             settled(lab.conn, f"DATABASE {lab.db}" if where == "database" else f"ROLE {role}")
         lab.running_relay({**changes, "postgres": {"dsn": dsn}})

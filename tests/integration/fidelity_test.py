@@ -173,7 +173,9 @@ def test_columns_of_every_kind_arrive_as_their_text_A24(lab: Lab) -> None:
 
 
 def test_columns_are_found_by_name_in_each_row_A25(lab: Lab) -> None:
-    lab.conn.execute(f"CREATE TABLE {EVENTS} (payload jsonb, event_type text, aggregate_id text, aggregate_type text, id text)")
+    lab.conn.execute(
+        f"CREATE TABLE {EVENTS} (payload jsonb, event_type text, aggregate_id text, aggregate_type text, id text)"
+    )
     row = {"aggregate_type": "order", "aggregate_id": "k", "event_type": "e"}
     lab.conn.execute(f"ALTER TABLE {EVENTS} ADD trace text")
     relay = lab.running_relay(section(lab, headers="trace"))
