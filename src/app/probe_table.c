@@ -239,6 +239,48 @@ static int add_leaf(struct check *check, const struct pg_result *found, int row,
     return judge_persistence(sql_name, *pg_value(found, row, LEAVES_PERSISTENCE), err);
 }
 
+static int add_schema(struct catalog_table *table, const char *schema, struct err *err)
+{
+    char *copy;
+
+    for (size_t i = 0; i < table->nschemas; i++) {
+        if (same(table->schemas[i], schema))
+            return 0;
+    }
+    copy = strdup(schema);
+    if (!copy)
+        return err_set(err, ERR_INTERNAL, "out of memory");
+    table->schemas[table->nschemas++] = copy;
+    return 0;
+}
+
+static bool is_ordinary(const struct table_settings *settings,
+                        const struct catalog_table *table)
+{
+    return table->nleaves == 1 && strcmp(table->leaves[0].name, settings->name) == 0 &&
+           strcmp(table->leaves[0].schema, settings->schema) == 0;
+}
+
+/* Where the table's next partitions may be expected: beside it and beside the others. */
+static int add_schemas(struct check *check, struct err *err)
+{
+    const struct table_settings *settings = check_table(check);
+    struct catalog_table *table = check_catalog(check);
+
+    if (is_ordinary(settings, table))
+        return 0;
+    table->schemas = calloc(table->nleaves + 1, sizeof(*table->schemas));
+    if (!table->schemas)
+        return err_set(err, ERR_INTERNAL, "out of memory");
+    if (add_schema(table, settings->schema, err) < 0)
+        return -1;
+    for (size_t i = 0; i < table->nleaves; i++) {
+        if (add_schema(table, table->leaves[i].schema, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int verdict_leaves(struct check *check, const struct pg_result *found, struct err *err)
 {
     struct catalog_table *table = check_catalog(check);
@@ -255,7 +297,7 @@ int verdict_leaves(struct check *check, const struct pg_result *found, struct er
     if (n == 0)
         check_warn(check, "table %s is partitioned and has no partition yet",
                    check->table_name);
-    return 0;
+    return add_schemas(check, err);
 }
 
 /* ---- all tables together ------------------------------------------------------- */

@@ -30,6 +30,8 @@ static enum publish_verdict insert(struct publisher *p, struct change *change,
             break;
         case ROUTE_OTHER:
             return PUBLISHED;
+        case ROUTE_UNKNOWN:
+            return PUBLISH_UNKNOWN;
         case ROUTE_NEED_TYPES:
             return PUBLISH_NEED_TYPES;
         case ROUTE_POISON:

@@ -22,6 +22,7 @@ struct publisher {
 enum publish_verdict {
     PUBLISHED,          /* the change is dealt with; get the next */
     PUBLISH_FULL,       /* the same change again when acknowledgements have made room */
+    PUBLISH_UNKNOWN,    /* the router does not know the row's table, see ROUTE_UNKNOWN */
     PUBLISH_NEED_TYPES, /* stream again, with column types */
     PUBLISH_FAILED,     /* err is set */
 };

@@ -23,6 +23,7 @@ enum {
     CONNECT_MAX_MS = 10000,
     TELL_EVERY_MS = 60000,
     LONGEST_POLL_MS = 60000,
+    JOBS = 4,
 };
 
 void relay_tell(struct relay *relay, const struct err *err)
@@ -54,12 +55,13 @@ static void reload(struct relay *relay)
         log_event(LOG_WARNING, NULL, "the settings stay as they were");
         return;
     }
+    relay_watch_now(relay);
     log_init(config->relay.log_level, config->relay.log_format);
     relay->shutdown_timeout_ms = config->relay.shutdown_timeout_ms;
     config_free(config);
     log_event(LOG_INFO, NULL,
-              "log_level, log_format and shutdown_timeout are read again; all other "
-              "settings need a restart");
+              "log_level, log_format and shutdown_timeout are read again, and the server "
+              "is checked again; all other settings need a restart");
 }
 
 static void take_signals(struct relay *relay)
@@ -114,19 +116,39 @@ static int timeout_of(const struct relay *relay)
     return left < LONGEST_POLL_MS ? (int)left : LONGEST_POLL_MS;
 }
 
+/* All that may run beside the loop; NULL where nothing does. */
+struct jobs {
+    struct job *all[JOBS];
+};
+
+static struct jobs jobs_of(const struct relay *relay)
+{
+    return (struct jobs){
+        {relay->job, relay->ping.job, relay->inquiry.job, relay->watch.job}};
+}
+
+static nfds_t job_fds(const struct relay *relay, struct pollfd *ret)
+{
+    struct jobs jobs = jobs_of(relay);
+    nfds_t n = 0;
+
+    for (size_t i = 0; i < JOBS; i++) {
+        if (jobs.all[i])
+            ret[n++] = (struct pollfd){job_fd(jobs.all[i]), POLLIN, 0};
+    }
+    return n;
+}
+
 static void wait_for_any(struct relay *relay)
 {
-    struct pollfd fds[4 + SINK_FDS];
+    struct pollfd fds[2 + SINK_FDS + JOBS];
     nfds_t n = 0;
 
     fds[n++] = (struct pollfd){relay->signal_fd, POLLIN, 0};
     n += sink_fds(relay->sink, fds + n);
     if (relay->source)
         fds[n++] = source_fd(relay->source, relay_is_reading(relay));
-    if (relay->job)
-        fds[n++] = (struct pollfd){job_fd(relay->job), POLLIN, 0};
-    if (relay->ping.job)
-        fds[n++] = (struct pollfd){job_fd(relay->ping.job), POLLIN, 0};
+    n += job_fds(relay, fds + n);
     must(poll(fds, n, timeout_of(relay)) >= 0 || errno == EINTR);
     relay->now_ms = clock_mono_ms();
 }
@@ -136,6 +158,7 @@ static void turn(struct relay *relay)
     wait_for_any(relay);
     take_signals(relay);
     take_acks(relay); /* first make room, then read */
+    relay_serve_inquiry(relay);
     switch (relay->phase) {
     case CONNECTING:
     case STANDBY:
@@ -179,24 +202,33 @@ static int open_relay(struct relay *relay, struct err *err)
     return 0;
 }
 
-static bool is_busy(const struct job *job)
+/* False: one still runs. */
+static bool finish_jobs(const struct relay *relay)
 {
-    return job && !job_is_done(job);
+    struct jobs jobs = jobs_of(relay);
+
+    for (size_t i = 0; i < JOBS; i++) {
+        if (jobs.all[i] && !job_is_done(jobs.all[i]))
+            return false;
+    }
+    for (size_t i = 0; i < JOBS; i++) {
+        if (jobs.all[i])
+            job_finish(jobs.all[i]);
+    }
+    return true;
 }
 
-/* False: a thread still connects, and looks at relay and its configuration. */
+/* False: a thread still looks at relay and its configuration. */
 static bool close_relay(struct relay *relay)
 {
     sink_free(relay->sink);
     ledger_free(relay->ledger);
     if (relay->signal_fd >= 0)
         signals_close(relay->signal_fd);
-    if (is_busy(relay->job) || is_busy(relay->ping.job))
+    if (!finish_jobs(relay))
         return false;
-    if (relay->job)
-        job_finish(relay->job);
-    if (relay->ping.job)
-        job_finish(relay->ping.job);
+    server_free(relay->watch.server);
+    family_done(&relay->inquiry.family);
     relay_close_stream(relay);
     return true;
 }
@@ -223,6 +255,7 @@ int relay_run(const struct config *config, const char *config_path, struct err *
         return err_set(err, ERR_INTERNAL, "out of memory");
     relay->config = config;
     relay->config_path = config_path;
+    relay->inquiry.family.config = config;
     relay->shutdown_timeout_ms = config->relay.shutdown_timeout_ms;
     relay->now_ms = clock_mono_ms();
     backoff_init(&relay->backoff, CONNECT_MS, CONNECT_MAX_MS);

@@ -47,6 +47,8 @@ void relay_close_stream(struct relay *relay)
     source_free(relay->source);
     relay->source = NULL;
     relay->has_change = false;
+    relay->inquiry.awaited = false;
+    relay->watch.awaited = false;
     publish_forget(&relay->publisher);
     router_free(relay->publisher.router);
     relay->publisher.router = NULL;
@@ -109,6 +111,8 @@ static void stream(struct relay *relay)
     ledger_restart(relay->ledger, from);
     relay->phase = STREAMING;
     relay->drained = false;
+    relay_warn(c->server);
+    relay_watch_later(relay);
     log_event(LOG_INFO, NULL, "streaming from slot %s at %" LSN_FMT,
               relay->config->postgres.slot, LSN_ARG(from));
 }

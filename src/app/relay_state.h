@@ -1,8 +1,10 @@
-/* relay_state.h - what the four files of the relay share; nobody else includes it.
+/* relay_state.h - what the files of the relay share; nobody else includes it.
  *
  *   relay.c          the loop, and its only poll()
  *   relay_connect.c  CONNECTING, STANDBY, WAITING; a stream begins, a stream is lost
  *   relay_stream.c   STREAMING: changes in, positions out
+ *   relay_family.c   STREAMING: a row of a table that was made meanwhile
+ *   relay_watch.c    STREAMING: is everything on the server still as it must be?
  *   relay_stop.c     DRAINING, ENDING
  *
  *   CONNECTING ──> STREAMING ──> DRAINING ──> ENDING ──> STOPPED
@@ -17,6 +19,7 @@
 #define WALRELAY_APP_RELAY_STATE_H
 
 #include "app/connection.h"
+#include "app/family.h"
 #include "app/publish.h"
 #include "base/err.h"
 #include "core/backoff.h"
@@ -37,6 +40,23 @@ struct ping {
     const char *dsn;
     bool rejected;
     int64_t at_ms;
+};
+
+/* Whose is the table of the change in hand? */
+struct inquiry {
+    struct family family;
+    struct job *job;
+    bool awaited; /* false: the stream that asked is gone */
+};
+
+/* The checks of the server, again. */
+struct watch {
+    const struct config *config;
+    struct job *job;
+    struct server *server; /* what they found, or NULL with err set */
+    struct err err;
+    int64_t at_ms; /* the next time */
+    bool awaited;  /* false: the stream that asked is gone */
 };
 
 struct relay {
@@ -66,6 +86,8 @@ struct relay {
     bool behind;  /* catching up: latency is lost already, large batches are worth more */
     bool acked;   /* since the position was handed to the source */
     struct ping ping;
+    struct inquiry inquiry;
+    struct watch watch;
 
     /* stopping */
     bool stop;
@@ -97,6 +119,20 @@ void relay_serve_stream(struct relay *relay);
 /* Reads what the source's connection has.  False: it was lost, and that is dealt with. */
 bool relay_read_source(struct relay *relay);
 int64_t relay_stream_deadline(const struct relay *relay);
+
+/* relay_family.c */
+/* The change in hand is of a table that the router does not know: finds out whose it is,
+ * while the change stays in hand. */
+void relay_inquire(struct relay *relay);
+void relay_serve_inquiry(struct relay *relay);
+
+/* relay_watch.c */
+void relay_serve_watch(struct relay *relay);
+int64_t relay_watch_deadline(const struct relay *relay);
+void relay_watch_now(struct relay *relay);
+void relay_watch_later(struct relay *relay); /* all has just been checked */
+/* Each of what the checks warn of is a line. */
+void relay_warn(const struct server *server);
 
 /* relay_stop.c */
 /* No more changes are taken; what is under way gets shutdown_timeout. */

@@ -83,6 +83,9 @@ static bool publish_change(struct relay *relay)
         return true;
     case PUBLISH_FULL:
         break;
+    case PUBLISH_UNKNOWN:
+        relay_inquire(relay);
+        break;
     case PUBLISH_NEED_TYPES:
         stream_with_types(relay);
         break;
@@ -206,13 +209,16 @@ void relay_serve_stream(struct relay *relay)
         confirm(relay);
     if (relay->source)
         watch_for_shutdown(relay);
+    if (relay->source)
+        relay_serve_watch(relay);
     if (relay->phase == DRAINING)
         relay_serve_draining(relay);
 }
 
 int64_t relay_stream_deadline(const struct relay *relay)
 {
-    int64_t deadline = source_deadline(relay->source);
+    int64_t deadline =
+        clock_min(source_deadline(relay->source), relay_watch_deadline(relay));
 
     if (relay_is_reading(relay))
         return relay->drained ? deadline : relay->now_ms;

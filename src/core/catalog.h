@@ -31,6 +31,9 @@ struct catalog_table {
     size_t ncolumns;
     struct catalog_leaf *leaves;
     size_t nleaves;
+    char **schemas;  /* of a partitioned table, or one with children, which may get more
+                      * leaves at any time: where these are expected */
+    size_t nschemas; /* 0: an ordinary table */
 };
 
 struct catalog {
@@ -39,5 +42,12 @@ struct catalog {
 };
 
 void catalog_free(struct catalog *catalog); /* NULL is allowed; frees catalog itself */
+
+/* The first leaf in now whose rows a stream that was opened with asked does not carry:
+ * neither it nor its schema was asked for.  NULL: there is none.  Both come from the
+ * same configuration. */
+const struct catalog_leaf *catalog_unasked(const struct catalog *asked,
+                                           const struct catalog *now)
+    __attribute__((warn_unused_result));
 
 #endif

@@ -5,6 +5,7 @@
 #include "core/leaves.h"
 #include "core/route_table.h"
 #include "core/sqlname.h"
+#include "core/strangers.h"
 #include "core/timestamp.h"
 #include "core/value.h"
 
@@ -28,6 +29,7 @@ struct router {
     struct route_table *tables;
     size_t ntables;
     struct leaves leaves;
+    struct strangers strangers;
     struct header *headers; /* of the message at hand; room for any table's */
     char topic[TOPIC_MAX];
     uint64_t timestamps_replaced;
@@ -342,6 +344,29 @@ static void set_headers(const struct work *work)
     work->ret->nheaders = n;
 }
 
+/* ---- rows of tables that no section knows --------------------------------------- */
+
+static enum route_verdict without_leaf(const struct router *router,
+                                       const struct change *row)
+{
+    for (size_t i = 0; i < router->ntables; i++) {
+        if (route_table_may_own(&router->tables[i], row))
+            return strangers_have(&router->strangers, row->schema, row->table,
+                                  row->commit_us)
+                       ? ROUTE_OTHER
+                       : ROUTE_UNKNOWN;
+    }
+    return ROUTE_OTHER;
+}
+
+int router_pass(struct router *router, struct slice schema, struct slice table,
+                int64_t before_us)
+{
+    return strangers_add(&router->strangers, schema, table, before_us);
+}
+
+/* ---- one row -------------------------------------------------------------------- */
+
 enum route_verdict router_message(struct router *router, struct change *change,
                                   int64_t now_ms, struct message *ret, struct err *err)
 {
@@ -350,7 +375,7 @@ enum route_verdict router_message(struct router *router, struct change *change,
 
     work.leaf = leaves_find(&router->leaves, change->schema, change->table);
     if (!work.leaf)
-        return ROUTE_OTHER;
+        return without_leaf(router, change);
     work.table = &router->tables[work.leaf->section];
     find_columns(&work);
     verdict = read_fields(&work);
@@ -437,6 +462,7 @@ void router_free(struct router *router)
     for (size_t i = 0; i < router->ntables; i++)
         route_table_done(&router->tables[i]);
     leaves_done(&router->leaves);
+    strangers_done(&router->strangers);
     free(router->tables);
     free(router->headers);
     free(router);

@@ -29,6 +29,9 @@ void router_free(struct router *router);
 enum route_verdict {
     ROUTE_MESSAGE,    /* *ret is filled */
     ROUTE_OTHER,      /* the row's table is not configured */
+    ROUTE_UNKNOWN,    /* it may be a partition that is younger than the catalog: its row
+                       * has all columns of one.  Make a new router from a new catalog, or
+                       * say router_pass, and ask again */
     ROUTE_NEED_TYPES, /* without types this payload is ambiguous: hexadecimal text, or a
                        * bytea since the column was altered; stream again with types */
     ROUTE_POISON,     /* err says why; ret holds the fields for people, as far as known */
@@ -42,6 +45,11 @@ enum route_verdict {
  * gives way to the commit time, and its text goes into the header walrelay.timestamp. */
 enum route_verdict router_message(struct router *router, struct change *change,
                                   int64_t now_ms, struct message *ret, struct err *err);
+
+/* That table belongs to no section, as far as rows go that were committed before
+ * before_us (microseconds since 1970).  0, or -1 without memory. */
+int router_pass(struct router *router, struct slice schema, struct slice table,
+                int64_t before_us) __attribute__((warn_unused_result));
 
 /* Timestamps that gave way to the commit time so far. */
 uint64_t router_timestamps_replaced(const struct router *router);

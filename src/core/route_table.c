@@ -176,6 +176,27 @@ int route_table_init(struct route_table *ret, const struct table_settings *setti
     return 0;
 }
 
+static bool has_column(const struct change *row, struct slice name)
+{
+    for (size_t i = 0; i < row->ncolumns; i++) {
+        if (slice_eq(row->columns[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+/* A partition has all columns of its parent. */
+bool route_table_may_own(const struct route_table *table, const struct change *row)
+{
+    if (table->catalog->nschemas == 0)
+        return false;
+    for (size_t i = 0; i < table->nfields; i++) {
+        if (table->fields[i].required && !has_column(row, table->fields[i].name))
+            return false;
+    }
+    return true;
+}
+
 void route_table_done(struct route_table *table)
 {
     topic_done(&table->topic);

@@ -59,6 +59,10 @@ struct route_table {
 int route_table_init(struct route_table *ret, const struct table_settings *settings,
                      const struct catalog_table *catalog, struct err *err)
     __attribute__((warn_unused_result));
+/* Could a row that has these columns lie in a partition or child of the table that is
+ * younger than the catalog? */
+bool route_table_may_own(const struct route_table *table, const struct change *row);
+
 void route_table_done(struct route_table *table);
 
 #endif

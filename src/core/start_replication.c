@@ -21,6 +21,23 @@ static void add_name(struct buf *out, const char *name)
     }
 }
 
+/* name NULL: all tables of the schema. */
+static void add_table(struct buf *out, const char **separator, const char *schema,
+                      const char *name)
+{
+    buf_add_str(out, *separator);
+    *separator = ",";
+    add_name(out, schema);
+    buf_add_char(out, '.');
+    if (name)
+        add_name(out, name);
+    else
+        buf_add_char(out, '*');
+}
+
+/* The filter decides for the life of the stream, and a row that it drops is gone when
+ * the position has moved past it.  So where a partition may be made meanwhile, nothing
+ * is filtered. */
 static void add_tables(struct buf *out, const struct catalog *catalog)
 {
     const char *separator = "";
@@ -28,13 +45,10 @@ static void add_tables(struct buf *out, const struct catalog *catalog)
     for (size_t i = 0; i < catalog->ntables; i++) {
         const struct catalog_table *table = &catalog->tables[i];
 
-        for (size_t k = 0; k < table->nleaves; k++) {
-            buf_add_str(out, separator);
-            add_name(out, table->leaves[k].schema);
-            buf_add_char(out, '.');
-            add_name(out, table->leaves[k].name);
-            separator = ",";
-        }
+        for (size_t k = 0; k < table->nschemas; k++)
+            add_table(out, &separator, table->schemas[k], NULL);
+        for (size_t k = 0; table->nschemas == 0 && k < table->nleaves; k++)
+            add_table(out, &separator, table->leaves[k].schema, table->leaves[k].name);
     }
 }
 
