@@ -165,6 +165,10 @@ def test_a_pg_hba_line_for_the_database_replication_ends_the_relay_A11(own_lab: 
     assert "SQL connection" in line and "no pg_hba.conf entry" in line
 
 
+def refusals(lab: Lab) -> int:
+    return lab.postgres.log_text().count("exceeds max_wal_senders")
+
+
 @pytest.mark.parametrize("server", [{"max_wal_senders": 1}], indirect=True)
 def test_a_server_without_a_free_walsender_is_asked_again_until_it_has_one_A11(own_lab: Lab) -> None:
     own_lab.topic("order")
@@ -175,8 +179,7 @@ def test_a_server_without_a_free_walsender_is_asked_again_until_it_has_one_A11(o
         relay = own_lab.relay({"postgres": {"dsn": dsn}})
         relay.start()
         relay.wait_for_log("replication connection.*max_wal_senders")
-        refusals = lambda: own_lab.postgres.log_text().count("exceeds max_wal_senders")  # noqa: E731
-        wait_until(lambda: refusals() >= 3, 15, "the relay tries again")
+        wait_until(lambda: refusals(own_lab) >= 3, 15, "the relay tries again")
         assert relay.running
     own_lab.wait_streaming(relay)
     own_lab.writer.number("k", 1)
