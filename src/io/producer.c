@@ -66,7 +66,7 @@ static void on_error(rd_kafka_t *rk, int error, const char *reason, void *opaque
 /* What on_error tells too, and that a property of our own choice is experimental. */
 static bool is_noise(const char *fac, const char *buf)
 {
-    return strcmp(fac, "FATAL") == 0 ||
+    return strcmp(fac, "FATAL") == 0 || strcmp(fac, "FAIL") == 0 ||
            (strcmp(fac, "CONFWARN") == 0 && strstr(buf, "enable.gapless.guarantee"));
 }
 

@@ -12,6 +12,7 @@ enum {
     REBUILD_MAX_MS = 10000,
     STALL_MS = 10000, /* without an acknowledgement before an operator hears of it */
     CHECK_EVERY_MS = 1000,
+    TOPICS_TOLD = 10,
 };
 
 /* ---- telling ------------------------------------------------------------------ */
@@ -126,9 +127,15 @@ static void resume_topics(struct sink *sink)
     }
 }
 
+/* Some of them once a minute: there may be thousands, and not for want of a topic when
+ * Kafka as a whole is away. */
 static void warn_of_missing_topics(struct sink *sink)
 {
-    for (struct topic *t = topics_next(sink->topics, NULL); t;
+    int left = TOPICS_TOLD;
+
+    if (sink->now_ms < sink->missing_ms || sink->now_ms - sink->progress_ms >= STALL_MS)
+        return;
+    for (struct topic *t = topics_next(sink->topics, NULL); t && left > 0;
          t = topics_next(sink->topics, t)) {
         if (!t->probing || sink->now_ms - t->probing_ms < STALL_MS ||
             (t->warned_ms != 0 && sink->now_ms - t->warned_ms < SINK_WARN_EVERY_MS))
@@ -137,13 +144,16 @@ static void warn_of_missing_topics(struct sink *sink)
         tell_entry(sink, LOG_WARNING, window_entry(sink->window, t->probe),
                    "Kafka has not taken the first event of this topic; if the topic does "
                    "not exist, create it; its events wait");
+        left--;
     }
+    if (left == 0)
+        sink->missing_ms = sink->now_ms + SINK_WARN_EVERY_MS;
 }
 
 static void warn_of_stall(struct sink *sink)
 {
     window_seq_t seq = window_begin(sink->window);
-    char text[128];
+    char text[192];
 
     if (sink->now_ms - sink->progress_ms < STALL_MS ||
         (sink->stall_told_ms != 0 &&
@@ -153,7 +163,8 @@ static void warn_of_stall(struct sink *sink)
     sink->up = false;
     (void)snprintf(
         text, sizeof(text),
-        "Kafka has acknowledged nothing for %d s; %zu events wait, the first is",
+        "Kafka has acknowledged nothing for %d s; check that it runs and that the topic "
+        "exists; %zu events wait, the first is",
         (int)((sink->now_ms - sink->progress_ms) / 1000), window_pending(sink->window));
     tell_entry(sink, LOG_WARNING, window_entry(sink->window, seq), text);
 }

@@ -246,6 +246,21 @@ static int learn(struct sink *sink, bool quiet, bool *delay, struct err *err)
     return 0;
 }
 
+/* The same failure again within a minute is for those who debug. */
+static enum log_level level_of(struct sink *sink)
+{
+    const struct sink_failure *f = &sink->failure;
+    int64_t *told_ms = f->topic ? &f->topic->warned_ms : &sink->failure_told_ms;
+    bool again = f->topic || f->error == sink->failure_told;
+
+    if (again && *told_ms != 0 && sink->now_ms - *told_ms < SINK_WARN_EVERY_MS)
+        return LOG_DEBUG;
+    *told_ms = sink->now_ms;
+    if (!f->topic)
+        sink->failure_told = f->error;
+    return LOG_WARNING;
+}
+
 static void tell_failure(struct sink *sink)
 {
     struct log_field fields[] = {
@@ -254,14 +269,8 @@ static void tell_failure(struct sink *sink)
         LOG_END};
     char text[ERR_TEXT_MAX];
 
-    if (sink->failure.topic) {
-        if (sink->failure.topic->warned_ms != 0 &&
-            sink->now_ms - sink->failure.topic->warned_ms < SINK_WARN_EVERY_MS)
-            return;
-        sink->failure.topic->warned_ms = sink->now_ms;
-    }
     describe(sink, text, sizeof(text));
-    sink_tell(sink, LOG_WARNING, fields, text);
+    sink_tell(sink, level_of(sink), fields, text);
 }
 
 int sink_conclude(struct sink *sink, struct err *err)

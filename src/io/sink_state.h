@@ -71,7 +71,10 @@ struct sink {
     bool up;
     int trouble; /* the last error that was told, 0 when Kafka is up */
     int64_t trouble_ms;
+    int failure_told; /* the last failure of no topic that was told */
+    int64_t failure_told_ms;
     int64_t stall_told_ms;
+    int64_t missing_ms; /* not before it is told of missing topics again */
 };
 
 static inline struct slice sink_topic_name(const struct topic *topic)

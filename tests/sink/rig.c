@@ -232,6 +232,15 @@ void rig_run_until_failed(struct rig *rig)
     assert_int_not_equal(rig->err.class, ERR_NONE);
 }
 
+void rig_run_until_noticed(struct rig *rig, const char *part)
+{
+    int64_t until = clock_mono_ms() + RIG_LIMIT_MS;
+
+    while (!rig_notice(rig, part) && clock_mono_ms() < until)
+        rig_turn(rig, 100);
+    assert_non_null(rig_notice(rig, part));
+}
+
 size_t rig_count_notices(const struct rig *rig, const char *part)
 {
     size_t n = 0;

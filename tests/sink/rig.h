@@ -75,6 +75,9 @@ void rig_run_until_acked(struct rig *rig, size_t acked);
 /* Until sink_serve fails, with rig->err. */
 void rig_run_until_failed(struct rig *rig);
 
+/* Until there is a notice whose text holds part. */
+void rig_run_until_noticed(struct rig *rig, const char *part);
+
 /* The first notice whose text holds part, or NULL. */
 const struct notice *rig_notice(const struct rig *rig, const char *part);
 size_t rig_count_notices(const struct rig *rig, const char *part);
