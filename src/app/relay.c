@@ -259,6 +259,7 @@ int relay_run(const struct config *config, const char *config_path, struct err *
     relay->shutdown_timeout_ms = config->relay.shutdown_timeout_ms;
     relay->now_ms = clock_mono_ms();
     backoff_init(&relay->backoff, CONNECT_MS, CONNECT_MAX_MS);
+    relay_forgive(relay);
     rc = run(relay, err);
     if (!close_relay(relay))
         return rc == 0 ? 1 : rc;

@@ -10,7 +10,25 @@ enum {
     SETTLE_MS =
         2000, /* for acknowledgements, before a new stream repeats what lacks one */
     SETTLE_LOOK_MS = 100,
+    PATIENCE_MS = 30000,
+    PATIENCE_MAX_MS = 3600000,
 };
+
+void relay_forgive(struct relay *relay)
+{
+    relay->told[0] = '\0'; /* the next trouble is news */
+    relay->patience_ms = PATIENCE_MS;
+    backoff_reset(&relay->backoff);
+}
+
+/* While the server decodes a large transaction, or a large row, it answers nothing.  A
+ * new stream makes it begin again, so it must get more time then. */
+static void be_patient(struct relay *relay)
+{
+    relay->patience_ms *= 2;
+    if (relay->patience_ms > PATIENCE_MAX_MS)
+        relay->patience_ms = PATIENCE_MAX_MS;
+}
 
 void relay_connect(struct relay *relay)
 {
@@ -57,6 +75,8 @@ void relay_close_stream(struct relay *relay)
 
 void relay_lost(struct relay *relay, const struct err *err, int64_t at_least_ms)
 {
+    if (relay->source)
+        be_patient(relay);
     relay_close_stream(relay);
     if (err->class != ERR_RETRY) {
         relay_stop_with(relay, err);
@@ -79,6 +99,7 @@ static int open_source(struct relay *relay, lsn_t start, struct err *err)
     struct slot_options options = {
         .name = relay->config->postgres.slot,
         .start = start,
+        .answer_within_ms = relay->patience_ms,
         .typed = typed,
         .catalog = c->server->catalog,
         .encoding = &c->server->encoding,
@@ -108,6 +129,7 @@ static void stream(struct relay *relay)
         return;
     }
     relay->history = c->history;
+    relay->reached = from;
     ledger_restart(relay->ledger, from);
     relay->phase = STREAMING;
     relay->drained = false;

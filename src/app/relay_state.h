@@ -76,10 +76,12 @@ struct relay {
     int64_t wait_until_ms;
     int64_t look_ms;
     struct history history; /* of the connection before */
+    int64_t patience_ms;    /* for an answer of the server */
     bool typed;             /* a payload was ambiguous without types */
 
     /* streaming */
     struct source *source;
+    lsn_t reached;        /* only a position beyond that is progress */
     struct change change; /* in hand */
     bool has_change;
     bool drained; /* the last turn found nothing to read */
@@ -110,6 +112,8 @@ void relay_serve_connecting(struct relay *relay);
  * at_least_ms or more, or stops if err is not one that passes. */
 void relay_lost(struct relay *relay, const struct err *err, int64_t at_least_ms);
 int64_t relay_connect_deadline(const struct relay *relay);
+/* The position moves: what failed before has passed. */
+void relay_forgive(struct relay *relay);
 void relay_close_stream(struct relay *relay);
 
 /* relay_stream.c */

@@ -53,8 +53,6 @@ static int get_change(struct relay *relay)
     if (rc != 1)
         return rc;
     relay->has_change = true;
-    relay->told[0] = '\0'; /* it works: the next trouble is news */
-    backoff_reset(&relay->backoff);
     note_age(relay, &relay->change);
     return 1;
 }
@@ -140,10 +138,21 @@ static enum confirm_urgency urgency(const struct relay *relay)
     return ledger_in_flight(relay->ledger) > 0 ? CONFIRM_OWN : CONFIRM_DRAINED;
 }
 
+/* That changes arrive is no progress yet: the server may always fail at the same place.
+ */
+static void note_progress(struct relay *relay)
+{
+    if (ledger_flushed(relay->ledger) <= relay->reached)
+        return;
+    relay->reached = ledger_flushed(relay->ledger);
+    relay_forgive(relay);
+}
+
 static void confirm(struct relay *relay)
 {
     struct err err = {0};
 
+    note_progress(relay);
     if (source_confirm(relay->source, ledger_flushed(relay->ledger), urgency(relay),
                        relay_is_reading(relay), relay->now_ms, &err) != 0)
         relay_lost(relay, &err, 0);

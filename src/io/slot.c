@@ -20,7 +20,6 @@ enum {
     /* Silence is normal, as our own statuses reset the server's timer.  Only a question
      * of ours that stays unanswered says that the server is wedged. */
     ASK_EVERY_MS = 10000,
-    ANSWER_WITHIN_MS = 30000,
 };
 
 /* A moved position is told that long after the last status. */
@@ -50,6 +49,7 @@ struct slot {
     int asked; /* how often since the position moved, within SAME_ANSWER_MS each */
     int64_t asked_ms;
     bool suspect;
+    int64_t answer_within_ms;
     int64_t question_ms; /* when we asked the server for an answer */
     bool question_open;
 };
@@ -264,10 +264,10 @@ static int check_answer(struct slot *slot, bool reading, int64_t now_ms, struct 
         return 0;
     if (!reading)
         slot->question_ms = now_ms;
-    if (now_ms - slot->question_ms < ANSWER_WITHIN_MS)
+    if (now_ms - slot->question_ms < slot->answer_within_ms)
         return 0;
     return err_set(err, ERR_RETRY, "the server has not answered for %d s",
-                   ANSWER_WITHIN_MS / 1000);
+                   (int)(slot->answer_within_ms / 1000));
 }
 
 static int confirm(struct source *source, lsn_t flushed, enum confirm_urgency urgency,
@@ -390,6 +390,7 @@ struct source *slot_open(struct pg *pg, const struct slot_options *options,
     slot->encoding = options->encoding;
     slot->sent_ms = now_ms;
     slot->question_ms = now_ms;
+    slot->answer_within_ms = options->answer_within_ms;
     slot->decoder = wal2json_new();
     if (!slot->decoder)
         (void)err_set(err, ERR_INTERNAL, "out of memory for a decoder");

@@ -11,8 +11,9 @@
 
 struct slot_options {
     const char *name;
-    lsn_t start; /* LSN_NONE: where the slot stands */
-    bool typed;  /* ask for column types */
+    lsn_t start;              /* LSN_NONE: where the slot stands */
+    bool typed;               /* ask for column types */
+    int64_t answer_within_ms; /* or the stream fails: the server is wedged */
     const struct catalog *catalog;
     const struct encoding *encoding; /* borrowed for the source's life */
 };
