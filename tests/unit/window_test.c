@@ -1,80 +1,276 @@
-/* The window: messages that wait for Kafka, in order, under one budget. */
 #include "core/window.h"
 
 #include "unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { BUDGET = 1 << 20 };
+enum { ENTRIES = 64, BYTES = 32768, ROUNDS = 60000 };
 
-static char payload[4 * BUDGET];
-
-static bool add(struct window *window, size_t len)
+static uint64_t next_random(uint64_t *random)
 {
-    struct message message = {.payload = {payload, len}};
-
-    return window_add(window, &message, 0);
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return *random;
 }
 
-static struct window *new_window(void)
-{
-    struct window *window = window_new(64, BUDGET);
+/* ---- the model: each message as it was given, in memory of its own ------------------
+ */
 
-    assert_non_null(window);
-    memset(payload, 'x', sizeof(payload));
-    return window;
+struct expected {
+    bool done;
+    char *key; /* NULL: absent */
+    size_t key_len;
+    char *payload;
+    size_t payload_len;
+    char value[8]; /* of the one header */
+    char event_id[24];
+};
+
+struct model {
+    struct window *window;
+    struct expected expected[2 * ENTRIES];
+    window_seq_t begin;
+    window_seq_t end;
+    uint64_t random;
+};
+
+static struct expected *expected_of(struct model *m, window_seq_t seq)
+{
+    return &m->expected[seq % COUNT(m->expected)];
 }
 
-static void messages_beyond_the_budget_have_to_wait(void **state)
+static char *random_bytes(struct model *m, size_t len)
 {
-    struct window *window = new_window();
+    char *bytes = malloc(len + 1);
 
-    (void)state;
-    assert_true(add(window, BUDGET / 2));
-    assert_false(add(window, BUDGET / 2));
-    window_mark_done(window, window_begin(window));
-    assert_true(add(window, BUDGET / 2));
-    window_free(window);
+    assert_non_null(bytes);
+    memset(bytes, (int)(next_random(&m->random) & 0xff), len);
+    return bytes;
 }
 
-static void a_message_beyond_the_budget_travels_alone(void **state)
+static size_t random_len(struct model *m)
 {
-    struct window *window = new_window();
+    static const size_t most[] = {1, 8, 100, 3000, BYTES / 2, BYTES};
 
-    (void)state;
-    assert_true(add(window, 10));
-    assert_false(add(window, sizeof(payload)));
-    window_mark_done(window, window_begin(window));
-    assert_true(add(window, sizeof(payload)));
-    assert_memory_equal(window_entry(window, 1)->payload.ptr, payload, sizeof(payload));
-    assert_false(add(window, 10));
-    window_mark_done(window, window_begin(window));
-    assert_true(add(window, 10));
-    assert_true(add(window, 10));
-    assert_int_equal(window_pending(window), 2);
-    window_free(window);
+    return next_random(&m->random) % most[next_random(&m->random) % COUNT(most)];
 }
 
-static void the_place_of_a_message_that_left_is_used_again(void **state)
+static struct expected invent(struct model *m)
 {
-    struct window *window = new_window();
+    struct expected e = {0};
 
-    (void)state;
-    for (int i = 0; i < 1000; i++) {
-        assert_true(add(window, BUDGET / 8 + (size_t)i));
-        if (i > 0)
-            window_mark_done(window, window_begin(window));
+    if (next_random(&m->random) % 4 != 0) {
+        e.key_len = next_random(&m->random) % 20;
+        e.key = random_bytes(m, e.key_len);
     }
-    assert_int_equal(window_pending(window), 1);
+    if (next_random(&m->random) % 8 != 0) {
+        e.payload_len = random_len(m);
+        e.payload = random_bytes(m, e.payload_len);
+    }
+    (void)snprintf(e.value, sizeof(e.value), "%u",
+                   (unsigned)(next_random(&m->random) % 100000));
+    (void)snprintf(e.event_id, sizeof(e.event_id), "id-%u",
+                   (unsigned)(next_random(&m->random) % 100000));
+    return e;
+}
+
+static void forget(struct expected *e)
+{
+    free(e->key);
+    free(e->payload);
+    *e = (struct expected){0};
+}
+
+static void must_be_intact(struct model *m, window_seq_t seq)
+{
+    const struct entry *entry = window_entry(m->window, seq);
+    const struct expected *e = expected_of(m, seq);
+
+    assert_int_equal(entry->ticket, seq);
+    assert_true(slice_eq(entry->key, (struct slice){e->key, e->key_len}));
+    assert_true(slice_eq(entry->payload, (struct slice){e->payload, e->payload_len}));
+    assert_int_equal(entry->nheaders, 1);
+    assert_true(slice_eq(entry->headers[0].name, slice_of("h")));
+    assert_true(slice_eq(entry->headers[0].value, slice_of(e->value)));
+    assert_true(slice_eq(entry->event_id, slice_of(e->event_id)));
+    assert_null(entry->aggregate_id.ptr);
+}
+
+static void must_match(struct model *m)
+{
+    size_t pending = 0;
+    size_t cost = 0;
+
+    assert_int_equal(window_begin(m->window), m->begin);
+    assert_int_equal(window_end(m->window), m->end);
+    for (window_seq_t seq = m->begin; seq != m->end; seq++) {
+        cost += window_entry(m->window, seq)->cost_bytes;
+        if (expected_of(m, seq)->done)
+            continue;
+        pending++;
+        must_be_intact(m, seq);
+    }
+    assert_int_equal(window_pending(m->window), pending);
+    assert_int_equal(window_cost_bytes(m->window), cost);
+    assert_true(cost <= BYTES || m->end - m->begin == 1);
+}
+
+static void try_to_add(struct model *m)
+{
+    struct expected e = invent(m);
+    struct header header = {slice_of("h"), slice_of(e.value)};
+    struct message message = {
+        .key = {e.key, e.key_len},
+        .payload = {e.payload, e.payload_len},
+        .headers = &header,
+        .nheaders = 1,
+        .event_id = slice_of(e.event_id),
+    };
+    bool added = window_add(m->window, &message, m->end);
+
+    /* an empty window takes everything */
+    assert_true(added || m->begin != m->end);
+    if (!added) {
+        forget(&e);
+        return;
+    }
+    *expected_of(m, m->end++) = e;
+    if (next_random(&m->random) % 2)
+        window_entry(m->window, m->end - 1)->state = ENTRY_SENT;
+}
+
+static void finish_one(struct model *m)
+{
+    window_seq_t seq;
+
+    if (m->begin == m->end)
+        return;
+    seq = m->begin + next_random(&m->random) % (m->end - m->begin);
+    if (next_random(&m->random) % 2)
+        seq = m->begin;
+    if (expected_of(m, seq)->done)
+        return;
+    window_mark_done(m->window, seq);
+    expected_of(m, seq)->done = true;
+    while (m->begin != m->end && expected_of(m, m->begin)->done)
+        forget(expected_of(m, m->begin++));
+}
+
+static void clear(struct model *m)
+{
+    window_clear(m->window);
+    while (m->begin != m->end)
+        forget(expected_of(m, m->begin++));
+}
+
+static void messages_stay_intact_until_they_are_done_in_any_order(void **state)
+{
+    struct model m = {.window = window_new(ENTRIES, BYTES), .random = 88172645463325252u};
+
+    (void)state;
+    assert_non_null(m.window);
+    assert_int_equal(window_max_entries(m.window), ENTRIES);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t dice = next_random(&m.random) % 1000;
+
+        if (dice == 0)
+            clear(&m);
+        else if (dice < 520)
+            try_to_add(&m);
+        else
+            finish_one(&m);
+        must_match(&m);
+    }
+    clear(&m);
+    window_free(m.window);
+}
+
+static void it_is_full_when_its_entries_are_used_up(void **state)
+{
+    struct window *window = window_new(ENTRIES, 1 << 20);
+    struct message message = {0};
+
+    (void)state;
+    for (ticket_t t = 0; t < ENTRIES; t++)
+        assert_true(window_add(window, &message, t));
+    assert_false(window_add(window, &message, ENTRIES));
+    window_mark_done(window, 1); /* keeps its place */
+    assert_false(window_add(window, &message, ENTRIES));
+    window_mark_done(window, 0);
+    assert_true(window_add(window, &message, ENTRIES));
+    assert_true(window_add(window, &message, ENTRIES + 1));
+    assert_false(window_add(window, &message, ENTRIES + 2));
+    window_free(window);
+}
+
+static void absent_stays_absent_and_empty_stays_empty(void **state)
+{
+    struct window *window = window_new(ENTRIES, BYTES);
+    struct message message = {.key = slice_of(""), .payload = {NULL, 0}};
+    const struct entry *entry;
+
+    (void)state;
+    assert_true(window_add(window, &message, 0));
+    entry = window_entry(window, 0);
+    assert_non_null(entry->key.ptr);
+    assert_int_equal(entry->key.len, 0);
+    assert_null(entry->payload.ptr);
+    window_free(window);
+}
+
+static void the_commit_time_takes_the_place_of_the_timestamp_once(void **state)
+{
+    struct window *window = window_new(ENTRIES, BYTES);
+    struct header header = {slice_of("h"), slice_of("v")};
+    char given[] = "1970-01-01";
+    struct message message = {.headers = &header,
+                              .nheaders = 1,
+                              .payload = slice_of("payload"),
+                              .timestamp_ms = 1,
+                              .commit_ms = 2,
+                              .given_timestamp = slice_of(given)};
+    struct entry *entry;
+
+    (void)state;
+    assert_true(window_add(window, &message, 0));
+    memset(given, 'x', sizeof(given));
+    entry = window_entry(window, 0);
+    assert_int_equal(entry->timestamp_ms, 1);
+    assert_true(window_use_commit_time(entry));
+    assert_false(window_use_commit_time(entry));
+    assert_int_equal(entry->timestamp_ms, 2);
+    assert_int_equal(entry->nheaders, 2);
+    assert_true(slice_eq(entry->headers[0].name, slice_of("h")));
+    assert_true(slice_eq(entry->headers[0].value, slice_of("v")));
+    assert_true(slice_eq(entry->headers[1].name, slice_of(HEADER_GIVEN_TIMESTAMP)));
+    assert_true(slice_eq(entry->headers[1].value, slice_of("1970-01-01")));
+    assert_true(slice_eq(entry->payload, slice_of("payload")));
+    window_free(window);
+}
+
+static void without_a_timestamp_column_there_is_nothing_to_replace(void **state)
+{
+    struct window *window = window_new(ENTRIES, BYTES);
+    struct message message = {.timestamp_ms = 1, .commit_ms = 2};
+
+    (void)state;
+    assert_true(window_add(window, &message, 0));
+    assert_false(window_use_commit_time(window_entry(window, 0)));
+    assert_int_equal(window_entry(window, 0)->timestamp_ms, 1);
     window_free(window);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_beyond_the_budget_have_to_wait),
-        cmocka_unit_test(a_message_beyond_the_budget_travels_alone),
-        cmocka_unit_test(the_place_of_a_message_that_left_is_used_again),
+        cmocka_unit_test(messages_stay_intact_until_they_are_done_in_any_order),
+        cmocka_unit_test(it_is_full_when_its_entries_are_used_up),
+        cmocka_unit_test(absent_stays_absent_and_empty_stays_empty),
+        cmocka_unit_test(the_commit_time_takes_the_place_of_the_timestamp_once),
+        cmocka_unit_test(without_a_timestamp_column_there_is_nothing_to_replace),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

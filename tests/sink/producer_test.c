@@ -1,0 +1,150 @@
+/* What librdkafka is told, what it tells, and how records look when they arrive. */
+#include "io/kafka_error.h"
+
+#include "rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void a_record_arrives_with_all_that_belongs_to_it(void **state)
+{
+    struct rig *rig = rig_new(1, 1);
+    struct header headers[] = {{slice_of("id"), slice_of("e-1")},
+                               {slice_of("empty"), slice_of("")},
+                               {slice_of("absent"), {NULL, 0}}};
+    struct message message = rig_message("events", "order-7");
+    struct record_list list;
+
+    (void)state;
+    message.headers = headers;
+    message.nheaders = COUNT(headers);
+    message.timestamp_ms = 1234567890123;
+    rig_start(rig);
+    rig_put_message(rig, message);
+    rig_run_until_all_acked(rig);
+    list = rig_read(rig, "events");
+    assert_int_equal(list.n, 1);
+    assert_int_equal(list.records[0].value, 0);
+    assert_string_equal(list.records[0].key, "order-7");
+    assert_int_equal(list.records[0].timestamp_ms, 1234567890123);
+    assert_string_equal(list.records[0].headers, "id=e-1;empty=;absent=NULL;");
+    record_list_free(&list);
+    rig_free(rig);
+}
+
+static void a_message_over_the_limit_is_refused_and_the_sink_goes_on(void **state)
+{
+    static char payload[2000];
+    struct rig *rig = rig_new(1, 1);
+    struct message message = rig_message("events", "k");
+
+    (void)state;
+    rig_set(rig, "message.max.bytes", "1000");
+    rig_set(rig, "batch.size", "1000");
+    rig_start(rig);
+    memset(payload, 'x', sizeof(payload));
+    message.payload = (struct slice){payload, 964}; /* 1 byte more than fits */
+    assert_int_equal(rig_offer(rig, message), -1);
+    assert_int_equal(rig->err.class, ERR_POISON);
+    assert_string_equal(rig->err.code, "MSG_SIZE_TOO_LARGE");
+    rig->err = (struct err){0};
+    message.payload.len = 963;
+    assert_int_equal(rig_offer(rig, message), 1);
+    rig_run_until_all_acked(rig);
+    rig_free(rig);
+}
+
+static void a_start_says_nothing(void **state)
+{
+    struct rig *rig = rig_new(1, 1);
+
+    (void)state;
+    rig_start(rig);
+    rig_put(rig, "events", "k", 1);
+    rig_run_until_all_acked(rig);
+    assert_int_equal(rig->nnotices, 0);
+    rig_free(rig);
+}
+
+static int refused(const char *name, const char *value, struct err *err)
+{
+    struct kafka_property property = {strdup(name), strdup(value)};
+    struct sink_options options = {
+        .properties = &property, .nproperties = 1, .memory_bytes = 1 << 20};
+    struct sink *sink = sink_new(&options, err);
+    int no = !sink;
+
+    sink_free(sink);
+    free(property.name);
+    free(property.value);
+    return no;
+}
+
+static void scram_needs_a_librdkafka_that_can_do_it(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(refused("sasl.mechanism", "SCRAM-SHA-256", &err),
+                     rd_kafka_version() < 0x020601ff);
+    if (rd_kafka_version() < 0x020601ff) {
+        assert_int_equal(err.class, ERR_CONFIG);
+        assert_non_null(strstr(err.text, "2.6.1"));
+    }
+}
+
+static void an_unknown_property_is_refused_with_its_name(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    assert_true(refused("no.such.property", "1", &err));
+    assert_int_equal(err.class, ERR_CONFIG);
+    assert_non_null(strstr(err.text, "no.such.property"));
+}
+
+static void each_error_has_its_verdict(void **state)
+{
+    static const struct {
+        rd_kafka_resp_err_t error;
+        enum kafka_verdict verdict;
+    } cases[] = {
+        {RD_KAFKA_RESP_ERR__FATAL, KAFKA_REBUILD},
+        {RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE, KAFKA_REBUILD},
+        {RD_KAFKA_RESP_ERR__PURGE_QUEUE, KAFKA_REBUILD},
+        {RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID, KAFKA_REBUILD},
+        {RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, KAFKA_WAIT_TOPIC},
+        {RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, KAFKA_WAIT_TOPIC},
+        {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, KAFKA_TOO_LARGE},
+        {RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP, KAFKA_BAD_TIME},
+        {RD_KAFKA_RESP_ERR_INVALID_RECORD, KAFKA_BAD_RECORD},
+        {RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION, KAFKA_BAD_RECORD},
+        {RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, KAFKA_BAD_PARTITION},
+        {RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED, KAFKA_WAIT},
+        {RD_KAFKA_RESP_ERR__TRANSPORT, KAFKA_WAIT},
+        /* what the table does not have waits */
+        {RD_KAFKA_RESP_ERR_UNKNOWN, KAFKA_WAIT},
+        {RD_KAFKA_RESP_ERR__QUEUE_FULL, KAFKA_WAIT},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_int_equal(kafka_error_verdict(cases[i].error), cases[i].verdict);
+    assert_string_equal(kafka_error_name(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED),
+                        "TOPIC_AUTHORIZATION_FAILED");
+    assert_string_equal(kafka_error_cure(RD_KAFKA_RESP_ERR_UNKNOWN), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_record_arrives_with_all_that_belongs_to_it),
+        cmocka_unit_test(a_message_over_the_limit_is_refused_and_the_sink_goes_on),
+        cmocka_unit_test(a_start_says_nothing),
+        cmocka_unit_test(scram_needs_a_librdkafka_that_can_do_it),
+        cmocka_unit_test(an_unknown_property_is_refused_with_its_name),
+        cmocka_unit_test(each_error_has_its_verdict),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
