@@ -54,9 +54,9 @@ const char *pg_cure_of(const char *sqlstate, const char *message)
     if (sqlstate && strcmp(sqlstate, "58P01") == 0 && strstr(message, "wal2json"))
         return "; install wal2json on the server (Debian and Ubuntu: package "
                "postgresql-VERSION-wal2json)";
-    /* MaxAllocSize, in palloc and in enlargeStringInfo */
+    /* MaxAllocSize, in palloc and (program_limit_exceeded) in enlargeStringInfo */
     if (strstr(message, "invalid memory alloc request size") ||
-        strstr(message, "Cannot enlarge string buffer"))
+        (sqlstate && strcmp(sqlstate, "54000") == 0))
         return "; no row may be larger than 1 GB as wal2json writes it: the guide says, "
                "at "
                "Sizes, how to pass one by";

@@ -151,6 +151,17 @@ static void assert_quoted(char *quoted, const char *wanted)
     free(quoted);
 }
 
+static void a_row_of_a_gigabyte_is_explained(void **state)
+{
+    (void)state;
+    assert_non_null(strstr(pg_cure_of("54000", "out of memory"), "larger than 1 GB"));
+    assert_non_null(
+        strstr(pg_cure_of("XX000", "invalid memory alloc request size 1080000003"),
+               "larger than 1 GB"));
+    assert_string_equal(pg_cure_of("53200", "out of memory"), "");
+    assert_string_equal(pg_cure_of(NULL, "server closed the connection"), "");
+}
+
 static void quoting_doubles_quotes(void **state)
 {
     (void)state;
@@ -173,6 +184,7 @@ int main(void)
         cmocka_unit_test(a_server_that_starts_or_is_full_is_waited_for),
         cmocka_unit_test(what_libpq_itself_refuses_is_configuration),
         cmocka_unit_test(a_role_without_replication_is_told_the_statement),
+        cmocka_unit_test(a_row_of_a_gigabyte_is_explained),
         cmocka_unit_test(quoting_doubles_quotes),
     };
 
