@@ -134,7 +134,7 @@ static char *put_utf8(char *to, unsigned rune)
  * could have stored. */
 static bool take_rune(struct jsonscan *scan, unsigned *ret)
 {
-    unsigned low;
+    unsigned low = 0;
 
     if (!take_hex4(scan, ret))
         return false;
@@ -152,7 +152,7 @@ static bool take_rune(struct jsonscan *scan, unsigned *ret)
 /* At a backslash.  What is written is never longer than what was read. */
 static bool take_escape(struct jsonscan *scan, char **to)
 {
-    unsigned rune;
+    unsigned rune = 0;
     char letter;
 
     if (scan->end - scan->p < 2)

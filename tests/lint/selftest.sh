@@ -103,6 +103,9 @@ tidy() {
   put src/core/a.c '#include "a.h"' 'int a(const char *p)' '{' '    return *p;' '}'
   expect passes "tidy.sh" sh "$lint/tidy.sh" .
   expect passes "tidy.sh for the second time" sh "$lint/tidy.sh" .
+  put src/core/a.h 'int a(const char *p);' '#define TWICE(x) x * 2'
+  expect fails "tidy.sh: a macro without parentheses in a header" sh "$lint/tidy.sh" .
+  put src/core/a.h 'int a(const char *p);'
   put src/core/a.c '#include "a.h"' 'int a(const char *p)' '{' '    if (p)' '        return 0;' '    return *p;' '}'
   expect fails "tidy.sh: a null pointer is read" sh "$lint/tidy.sh" .
   expect fails "tidy.sh for the second time" sh "$lint/tidy.sh" .

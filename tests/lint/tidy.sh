@@ -2,7 +2,7 @@
 # tidy.sh BUILD [FILE]: clang-tidy is content with every file of src, or with this one.
 #
 # BUILD holds compile_commands.json.  A file that passed is not looked at again until it, a header
-# or the rules change: BUILD/tidy keeps a mark for each.
+# that it includes, its flags or the rules change: BUILD/tidy keeps a mark for each.
 set -eu
 build=$1
 
@@ -13,7 +13,12 @@ if [ $# -eq 1 ]; then
   exit
 fi
 
-mark=$build/tidy/$(cat .clang-tidy "$build/compile_commands.json" src/*/*.h "$2" | sha256sum | cut -c 1-32)
+file=$2
+needs=$(cc -MM -I src "$file")
+needs=$(printf '%s' "${needs#*:}" | tr '\134\n' '  ')
+flags=$(grep -F "$file" "$build/compile_commands.json")
+# shellcheck disable=SC2086 # the names of our files have no spaces
+mark=$build/tidy/$({ printf '%s\n' "$flags"; cat .clang-tidy $needs; } | sha256sum | cut -c 1-32)
 [ ! -e "$mark" ] || exit 0
-report=$(clang-tidy -quiet -p "$build" "$2" 2>/dev/null) || { printf '%s\n' "$report"; exit 1; }
+report=$(clang-tidy -quiet -p "$build" "$file" 2>/dev/null) || { printf '%s\n' "$report"; exit 1; }
 : >"$mark"
