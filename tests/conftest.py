@@ -36,9 +36,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Show the ends of the logs beside a failure."""
     outcome = yield
     report = outcome.get_result()  # type: ignore[attr-defined]
-    lab = getattr(item, "funcargs", {}).get("lab")
-    if report.failed and isinstance(lab, Lab):
-        report.sections.extend(lab.logs())
+    if report.failed:
+        for value in getattr(item, "funcargs", {}).values():
+            if isinstance(value, Lab):
+                report.sections.extend(value.logs())
 
 
 @pytest.fixture(scope="session")

@@ -18,25 +18,6 @@ def walsender(lab: Lab) -> int:
     return int(wait_until(lambda: lab.slot_row().get("active_pid"), 20, "the slot is active"))
 
 
-def answered_for(lab: Lab, seconds: float) -> bool:
-    """Does a connection last that long already, and has the relay spoken on it to the end of that time?"""
-    found = lab.postgres.execute(
-        "SELECT reply_time - backend_start > make_interval(secs => %s)"
-        " FROM pg_stat_replication WHERE pid = %s",
-        seconds,
-        lab.slot_row()["active_pid"],
-    )
-    return bool(found and found[0][0])
-
-
-def sent_all(lab: Lab) -> bool:
-    """Has the walsender handed over all WAL that exists?"""
-    found = lab.postgres.execute(
-        "SELECT sent_lsn >= pg_current_wal_lsn() FROM pg_stat_replication WHERE pid = %s", walsender(lab)
-    )
-    return bool(found and found[0][0])
-
-
 def test_a_clean_stop_and_start_publishes_nothing_twice_A42(lab: Lab) -> None:
     lab.topic("order")
     relay = lab.running_relay()
@@ -83,7 +64,7 @@ def test_what_waits_for_kafka_is_never_confirmed_by_a_keepalive_A43(lab: Lab, fu
     def churned() -> bool:
         lab.conn.execute("INSERT INTO noise SELECT generate_series(1, 100)")
         assert not lab.confirmed_at_least(committed)
-        return answered_for(lab, 60 if full else 6)
+        return lab.answered_for(60 if full else 6)
 
     wait_until(churned, 90, "many keepalives have been answered")
     relay.kill()
@@ -114,7 +95,7 @@ def test_events_acknowledged_but_not_confirmed_come_twice_and_alike_A45(lab: Lab
     lab.kafka.freeze()
     lab.writer.number("k", *range(1, 6))
     lab.writer.number("j", *range(1, 6))
-    wait_until(lambda: sent_all(lab), 20, "the relay has got the events")
+    lab.wait_received()
     os.kill(sender, signal.SIGSTOP)  # whatever the relay confirms now, nobody reads it
     try:
         lab.kafka.thaw()

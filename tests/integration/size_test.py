@@ -8,7 +8,7 @@ import pytest
 
 from kit.kafka import Kafka
 from kit.lab import TABLE, Lab
-from kit.load import is_blocked, rows, take_table, write_backlog
+from kit.load import rows, take_table, write_backlog
 from kit.postgres import Postgres
 from kit.wait import wait_until
 
@@ -36,17 +36,6 @@ def insert_noise(lab: Lab, key: str, size: int) -> str:
     return str(event)
 
 
-def replied_for(lab: Lab, seconds: int) -> bool:
-    """Has the relay answered the server during the last `seconds` since the slot's walsender began?"""
-    found = lab.postgres.execute(
-        "SELECT reply_time - backend_start > make_interval(secs => %s) FROM pg_stat_replication"
-        " JOIN pg_replication_slots ON active_pid = pid WHERE slot_name = %s",
-        seconds,
-        lab.slot,
-    )
-    return bool(found and found[0][0])
-
-
 def small_relay(lab: Lab) -> dict[str, dict[str, str]]:
     """A budget that a large transaction fills at once, and a server that is quick to give up."""
     dsn = lab.postgres.dsn(lab.db, options="-c wal_sender_timeout=2s")
@@ -71,7 +60,7 @@ def test_a_transaction_of_a_million_rows_passes_a_small_budget_with_a_frozen_bro
     lab.kafka.freeze()
     one_transaction(lab, events)
     before = lab.slot_row()["confirmed_flush_lsn"]
-    wait_until(lambda: replied_for(lab, 20 if full else 8), 40, "the relay answers while the broker is frozen")
+    wait_until(lambda: lab.answered_for(20 if full else 8), 40, "the relay answers meanwhile")
     assert lab.slot_row()["confirmed_flush_lsn"] == before
     lab.kafka.thaw()
     lab.verify(300 if full else 60, duplicates=0)
@@ -85,7 +74,7 @@ def test_a_kill_in_the_middle_of_a_large_transaction_sends_all_of_it_again_A35(b
     relay = lab.running_relay(small_relay(lab))
     lab.kafka.freeze()
     one_transaction(lab, events)
-    wait_until(lambda: is_blocked(lab), 30, "the relay has stopped reading")
+    wait_until(lab.is_blocked, 30, "the relay has stopped reading")
     relay.kill()
     lab.kafka.thaw()
     relay.start()

@@ -192,6 +192,34 @@ class Lab:
         )
         return bool(rows and rows[0][0])
 
+    def wait_received(self, timeout: float = 20) -> None:
+        """Wait until the relay has read all WAL that exists now: it reads before it speaks."""
+        wait_until(
+            lambda: self._of_walsender("sent_lsn >= pg_current_wal_lsn()"), timeout, "everything is sent"
+        )
+        ((now,),) = self.postgres.execute("SELECT clock_timestamp()::text")
+        wait_until(lambda: self.spoke_after(now), timeout, "the relay has spoken")
+
+    def answered_for(self, seconds: int) -> bool:
+        """Has the relay spoken on its connection when this was `seconds` old, or later?"""
+        return self._of_walsender(f"reply_time - backend_start > interval '{seconds} s'")
+
+    def spoke_after(self, time: str, seconds: int = 0) -> bool:
+        """Has the relay spoken on its connection `seconds` after that time of the server, or later?"""
+        return self._of_walsender(f"reply_time > timestamptz '{time}' + interval '{seconds} s'")
+
+    def is_blocked(self) -> bool:
+        """Does the slot's walsender wait for a relay that does not read?"""
+        return self._of_walsender("wait_event = 'WalSenderWriteData'")
+
+    def _of_walsender(self, condition: str) -> bool:
+        rows = self.postgres.execute(
+            f"SELECT {condition} FROM pg_stat_replication JOIN pg_stat_activity USING (pid, backend_start)"
+            " JOIN pg_replication_slots ON active_pid = pid WHERE slot_name = %s",
+            self.slot,
+        )
+        return bool(rows and rows[0][0])
+
     def wait_confirmed(self, timeout: float = 20) -> None:
         """Wait until the slot has confirmed all WAL that exists now."""
         ((lsn,),) = self.postgres.execute("SELECT pg_current_wal_lsn()::text")

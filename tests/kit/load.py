@@ -48,16 +48,6 @@ def take_table(lab: Lab, conn: psycopg.Connection[Any] | None = None) -> int:
     return lab.checker.commit_table(conn or lab.connect(), TABLE, NUMBER)
 
 
-def is_blocked(lab: Lab) -> bool:
-    """Does the slot's walsender wait for a relay that does not read?"""
-    found = lab.postgres.execute(
-        "SELECT wait_event = 'WalSenderWriteData' FROM pg_stat_activity"
-        " JOIN pg_replication_slots ON active_pid = pid WHERE slot_name = %s",
-        lab.slot,
-    )
-    return bool(found and found[0][0])
-
-
 class Load:
     """Writes one event after the other, in a thread, while its block runs.
 
