@@ -1,7 +1,9 @@
 #include "io/producer.h"
 
+#include "base/clock.h"
 #include "base/must.h"
 #include "core/kafka_default.h"
+#include "core/unsecured_jwt.h"
 
 #include <librdkafka/rdkafka.h>
 
@@ -21,7 +23,6 @@ struct producer {
     int fd;
     size_t batch_bytes;
     size_t max_message_bytes;
-    bool refreshes_tokens;
     struct producer_callbacks callbacks;
     struct producer_topic *topics;
 };
@@ -96,6 +97,22 @@ static int32_t on_partition(const rd_kafka_topic_t *rkt, const void *key, size_t
                                                    message_opaque);
 }
 
+/* In librdkafka's background thread, at the start and when 80 % of a token's life is
+ * over. */
+static void on_token(rd_kafka_t *rk, const char *config, void *opaque)
+{
+    struct unsecured_jwt jwt;
+    struct err err = {0};
+    char text[512];
+
+    (void)opaque;
+    if (unsecured_jwt(config ? config : "", clock_wall_us() / 1000, &jwt, &err) != 0)
+        (void)rd_kafka_oauthbearer_set_token_failure(rk, err.text);
+    else if (rd_kafka_oauthbearer_set_token(rk, jwt.token, jwt.expires_ms, jwt.principal,
+                                            NULL, 0, text, sizeof(text)) != 0)
+        (void)rd_kafka_oauthbearer_set_token_failure(rk, text);
+}
+
 /* ---- making one --------------------------------------------------------------- */
 
 static int set(rd_kafka_conf_t *conf, const char *name, const char *value,
@@ -168,6 +185,31 @@ static int refuse_what_is_broken(const rd_kafka_conf_t *conf, struct err *err)
     return 0;
 }
 
+/* Where tokens come from: librdkafka asks a server (method=oidc), or they are made here.
+ */
+static int choose_tokens(rd_kafka_conf_t *conf, struct err *err)
+{
+    char config[512] = "";
+    size_t size = sizeof(config);
+    struct unsecured_jwt jwt;
+
+    if (!uses(conf, "sasl.mechanisms", "OAUTHBEARER") ||
+        uses(conf, "sasl.oauthbearer.method", "oidc"))
+        return 0;
+    if (!uses(conf, "enable.sasl.oauthbearer.unsecure.jwt", "true"))
+        return err_set(err, ERR_CONFIG,
+                       "[kafka] sasl.mechanism=OAUTHBEARER has no source of tokens; set "
+                       "sasl.oauthbearer.method=oidc, or for development "
+                       "enable.sasl.oauthbearer.unsecure.jwt=true");
+    (void)rd_kafka_conf_get(conf, "sasl.oauthbearer.config", config, &size);
+    rd_kafka_conf_set_oauthbearer_token_refresh_cb(conf, on_token);
+    /* librdkafka 2.0.2 crashes when it renews a token of its own: its timer puts the
+     * request into a queue that does not exist. */
+    if (set(conf, "enable.sasl.oauthbearer.unsecure.jwt", "false", err) != 0)
+        return -1;
+    return unsecured_jwt(config, 0, &jwt, err);
+}
+
 /* A message that is larger than the window travels alone. */
 static size_t queue_kbytes(const rd_kafka_conf_t *conf,
                            const struct producer_options *options)
@@ -177,8 +219,8 @@ static size_t queue_kbytes(const rd_kafka_conf_t *conf,
     return (largest > options->max_bytes ? largest : options->max_bytes) / 1024 + 1;
 }
 
-static int configure(struct producer *producer, rd_kafka_conf_t *conf,
-                     const struct producer_options *options, struct err *err)
+static int configure(rd_kafka_conf_t *conf, const struct producer_options *options,
+                     struct err *err)
 {
     size_t batch = options->batch_bytes ? options->batch_bytes : SIZE_MAX;
 
@@ -195,32 +237,38 @@ static int configure(struct producer *producer, rd_kafka_conf_t *conf,
     rd_kafka_conf_set_dr_msg_cb(conf, on_report);
     rd_kafka_conf_set_error_cb(conf, on_error);
     rd_kafka_conf_set_log_cb(conf, on_log);
-    producer->refreshes_tokens = uses(conf, "sasl.mechanisms", "OAUTHBEARER");
-    rd_kafka_conf_enable_sasl_queue(conf, producer->refreshes_tokens);
-    return refuse_what_is_broken(conf, err);
+    rd_kafka_conf_enable_sasl_queue(conf, 1);
+    return refuse_what_is_broken(conf, err) != 0 ? -1 : choose_tokens(conf, err);
 }
 
-/* Reports, errors, log lines make the fd readable.  The token refresh of OAUTHBEARER,
- * which may ask a server over HTTP, runs in librdkafka's own background thread. */
-static int start(struct producer *producer, struct err *err)
+/* The token refresh of OAUTHBEARER, which may ask a server over HTTP, runs in
+ * librdkafka's own background thread.  Other mechanisms have no queue for it. */
+static int refresh_tokens(struct producer *producer, struct err *err)
 {
+    rd_kafka_queue_t *queue = rd_kafka_queue_get_sasl(producer->rk);
     rd_kafka_error_t *error;
 
+    if (!queue)
+        return 0;
+    rd_kafka_queue_destroy(queue);
+    error = rd_kafka_sasl_background_callbacks_enable(producer->rk);
+    if (!error)
+        return 0;
+    (void)err_set(err, ERR_INTERNAL, "rd_kafka_sasl_background_callbacks_enable: %s",
+                  rd_kafka_error_string(error));
+    rd_kafka_error_destroy(error);
+    return -1;
+}
+
+/* Reports, errors, log lines make the fd readable. */
+static int start(struct producer *producer, struct err *err)
+{
     if (rd_kafka_set_log_queue(producer->rk, NULL) != RD_KAFKA_RESP_ERR_NO_ERROR)
         return err_set(err, ERR_INTERNAL, "rd_kafka_set_log_queue failed");
     producer->queue = rd_kafka_queue_get_main(producer->rk);
     rd_kafka_queue_io_event_enable(producer->queue, producer->fd, &(uint64_t){1},
                                    sizeof(uint64_t));
-    if (!producer->refreshes_tokens)
-        return 0;
-    error = rd_kafka_sasl_background_callbacks_enable(producer->rk);
-    if (error) {
-        (void)err_set(err, ERR_INTERNAL, "rd_kafka_sasl_background_callbacks_enable: %s",
-                      rd_kafka_error_string(error));
-        rd_kafka_error_destroy(error);
-        return -1;
-    }
-    return 0;
+    return refresh_tokens(producer, err);
 }
 
 static rd_kafka_t *make(struct producer *producer, const struct producer_options *options,
@@ -231,7 +279,7 @@ static rd_kafka_t *make(struct producer *producer, const struct producer_options
     char text[512];
 
     rd_kafka_conf_set_opaque(conf, producer);
-    if (configure(producer, conf, options, err) != 0) {
+    if (configure(conf, options, err) != 0) {
         rd_kafka_conf_destroy(conf);
         return NULL;
     }
