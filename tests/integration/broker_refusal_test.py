@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 from kit.lab import TABLE, Lab
 from kit.rows import EVENTS, arrivals, insert, make_table, section
+from kit.wait import wait_until
 
 HOUR_MS = 3600 * 1000
 
@@ -61,3 +62,30 @@ def test_an_event_without_a_key_for_a_compacted_topic_is_refused(lab: Lab) -> No
     lab.running_relay()
     lab.verify(duplicates=0)
     assert [record.header("id") for record in lab.checker.records] == [kept.encode(), bad.encode()]
+
+
+def test_a_refused_first_record_lets_none_behind_it_overtake(lab: Lab) -> None:
+    """A broker without state of a producer takes any sequence number: what was sent behind a refused
+    first record would be appended. Requests of few records that pile up while it is frozen are the
+    worst case."""
+    order = lab.topic("order", partitions=1, config={"max.message.bytes": "20000"})
+    lab.make_slot()
+    small_requests = {"kafka": {"batch.size": "1000", "compression.codec": "none", "linger.ms": "0"}}
+    relay = lab.running_relay(small_requests)
+    lab.kafka.freeze()
+    big = lab.writer.insert("k", f'"{"x" * 30000}"')
+    small = lab.writer.number("k", *range(200))
+    ((end,),) = lab.postgres.execute("SELECT pg_current_wal_lsn()::text")
+    sent = "SELECT count(*) FROM pg_stat_replication WHERE sent_lsn >= %s::pg_lsn"
+    wait_until(lambda: lab.postgres.execute(sent, end) == [(1,)], 10, "the relay has got all")
+    lab.kafka.thaw()
+    assert relay.wait_exit() == 65
+    line = relay.wait_for_log(r"^\S+ error .*$").group()
+    for words in ("MSG_SIZE_TOO_LARGE", order, big, "30002 bytes", "max.message.bytes"):
+        assert words in line
+    assert lab.checker.collect() == []
+    lab.kafka.alter_topic(order, max_message_bytes=100000)
+    lab.running_relay(small_requests)
+    records = arrivals(lab, big, *small)
+    assert [record.offset for record in records] == list(range(201))
+    lab.verify(duplicates=0)
