@@ -232,13 +232,27 @@ void sink_free(struct sink *sink)
     free(sink);
 }
 
+/* What a length takes in a record header: a varint, zigzag, seven bits to a byte. */
+static size_t varint_size(size_t len)
+{
+    size_t size = 1;
+
+    for (size_t rest = len * 2; rest >= 0x80; rest >>= 7)
+        size++;
+    return size;
+}
+
 /* librdkafka's own sum (rd_kafka_msg_new0), so that it never refuses one later. */
 static int fits_kafka(const struct sink *sink, const struct message *m, struct err *err)
 {
     size_t size = 36 + m->key.len + m->payload.len;
 
-    for (size_t i = 0; i < m->nheaders; i++)
-        size += m->headers[i].name.len + m->headers[i].value.len + 10;
+    for (size_t i = 0; i < m->nheaders; i++) {
+        const struct header *h = &m->headers[i];
+
+        size += varint_size(h->name.len) + h->name.len + varint_size(h->value.len) +
+                h->value.len;
+    }
     if (size <= sink->max_message_bytes)
         return 0;
     return err_set_code(

@@ -54,6 +54,32 @@ static void a_message_over_the_limit_is_refused_and_the_sink_goes_on(void **stat
     rig_free(rig);
 }
 
+/* librdkafka counts each length of a header as a varint, of two bytes from 64 on. */
+static void headers_count_to_the_byte(void **state)
+{
+    static char bytes[1000];
+    struct rig *rig = rig_new(1, 1);
+    struct message message = rig_message("events", "k");
+    struct header headers[] = {{slice_of("trace"), {bytes, 70}},
+                               {slice_of("id"), {bytes, 3}}};
+    size_t rest = 1000 - 36 - 1 - (1 + 5 + 2 + 70) - (1 + 2 + 1 + 3);
+
+    (void)state;
+    rig_set(rig, "message.max.bytes", "1000");
+    rig_set(rig, "batch.size", "1000");
+    rig_start(rig);
+    memset(bytes, 'x', sizeof(bytes));
+    message.headers = headers;
+    message.nheaders = 2;
+    message.payload = (struct slice){bytes, rest + 1};
+    assert_int_equal(rig_offer(rig, message), -1);
+    rig->err = (struct err){0};
+    message.payload.len = rest;
+    assert_int_equal(rig_offer(rig, message), 1);
+    rig_run_until_all_acked(rig);
+    rig_free(rig);
+}
+
 static void a_start_says_nothing(void **state)
 {
     struct rig *rig = rig_new(1, 1);
@@ -140,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_record_arrives_with_all_that_belongs_to_it),
         cmocka_unit_test(a_message_over_the_limit_is_refused_and_the_sink_goes_on),
+        cmocka_unit_test(headers_count_to_the_byte),
         cmocka_unit_test(a_start_says_nothing),
         cmocka_unit_test(scram_needs_a_librdkafka_that_can_do_it),
         cmocka_unit_test(an_unknown_property_is_refused_with_its_name),
