@@ -1,5 +1,14 @@
 #include "app/publish.h"
 
+/* What the log says of an event that cannot be published. */
+static enum publish_verdict fail(const struct publisher *p, struct err *err)
+{
+    const struct message *m = &p->message;
+
+    err_set_event(err, m->event_id, m->event_type, m->aggregate_id, 1);
+    return PUBLISH_FAILED;
+}
+
 /* A transaction enters the ledger with its first message, so there must be room then. */
 static enum publish_verdict put(struct publisher *p, struct err *err)
 {
@@ -13,7 +22,7 @@ static enum publish_verdict put(struct publisher *p, struct err *err)
     }
     rc = sink_put(p->sink, &p->message, p->ticket, err);
     if (rc < 0)
-        return PUBLISH_FAILED;
+        return fail(p, err);
     if (rc == 0)
         return PUBLISH_FULL;
     publish_forget(p);
@@ -35,7 +44,7 @@ static enum publish_verdict insert(struct publisher *p, struct change *change,
         case ROUTE_NEED_TYPES:
             return PUBLISH_NEED_TYPES;
         case ROUTE_POISON:
-            return PUBLISH_FAILED;
+            return fail(p, err);
         }
     }
     return put(p, err);

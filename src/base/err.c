@@ -54,6 +54,22 @@ int err_set_code(struct err *err, enum err_class class, const char *code, const 
     return -1;
 }
 
+static void put(char to[128], struct slice from)
+{
+    (void)snprintf(to, 128, "%.*s", SLICE_ARG(from));
+}
+
+void err_set_event(struct err *err, struct slice id, struct slice type,
+                   struct slice aggregate_id, unsigned attempt)
+{
+    if (!err || err->class == ERR_NONE || err->event.attempt > 0)
+        return;
+    put(err->event.id, id);
+    put(err->event.type, type);
+    put(err->event.aggregate_id, aggregate_id);
+    err->event.attempt = attempt;
+}
+
 void err_clear(struct err *err)
 {
     memset(err, 0, sizeof(*err));

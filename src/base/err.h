@@ -5,6 +5,8 @@
 #ifndef WALRELAY_BASE_ERR_H
 #define WALRELAY_BASE_ERR_H
 
+#include "base/slice.h"
+
 #define ERR_TEXT_MAX 1024
 
 /* What the process does about it.  All but RETRY end `walrelay run`; the exit
@@ -19,10 +21,19 @@ enum err_class {
     ERR_INTERNAL, /* out of memory, or a peer that breaks its protocol */
 };
 
+/* The event that an error is about: what the log says of it beside the text. */
+struct err_event {
+    char id[128]; /* each cut if it is longer, "" if it is not known */
+    char type[128];
+    char aggregate_id[128];
+    unsigned attempt; /* how often it was sent to Kafka; 0: there is no event */
+};
+
 struct err {
     enum err_class class;
     char code[48]; /* SQLSTATE or Kafka error name, may be empty */
     char text[ERR_TEXT_MAX];
+    struct err_event event;
 };
 
 /* Both: the first error wins, a later one leaves err as it is; err may be NULL;
@@ -35,6 +46,11 @@ int err_set(struct err *err, enum err_class class, const char *fmt, ...)
 /* The same with the peer's own code, which may be NULL. */
 int err_set_code(struct err *err, enum err_class class, const char *code, const char *fmt,
                  ...) __attribute__((format(printf, 4, 5)));
+
+/* Names the event.  attempt counts from 1.  Nothing happens if one is named already, or
+ * while there is no error. */
+void err_set_event(struct err *err, struct slice id, struct slice type,
+                   struct slice aggregate_id, unsigned attempt);
 
 /* Back to ERR_NONE, for the next attempt. */
 void err_clear(struct err *err);

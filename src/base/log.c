@@ -251,10 +251,26 @@ void log_event(enum log_level level, const struct log_field *fields, const char 
     buf_done(&message);
 }
 
+/* An empty string is a field that is left out. */
+static struct slice or_absent(const char *text)
+{
+    return *text ? slice_of(text) : (struct slice){0};
+}
+
 void log_err(enum log_level level, const struct err *err)
 {
-    struct log_field fields[] = {
-        {"code", {err->code[0] ? err->code : NULL, strlen(err->code)}}, LOG_END};
+    const struct err_event *event = &err->event;
+    char attempt[16] = "";
+    struct log_field fields[] = {{"code", or_absent(err->code)},
+                                 {"event_id", or_absent(event->id)},
+                                 {"event_type", or_absent(event->type)},
+                                 {"aggregate_id", or_absent(event->aggregate_id)},
+                                 {"attempt", {0}},
+                                 LOG_END};
 
+    if (event->attempt > 0) {
+        (void)snprintf(attempt, sizeof(attempt), "%u", event->attempt);
+        fields[4].value = slice_of(attempt);
+    }
     log_event(level, fields, "%s", err->text);
 }

@@ -38,7 +38,7 @@ void log_init(enum log_level level, enum log_format format);
 void log_event(enum log_level level, const struct log_field *fields, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The text of err, its code as a field where there is one. */
+/* The text of err; its code and the event it is about as fields where there are any. */
 void log_err(enum log_level level, const struct err *err);
 
 #endif

@@ -45,6 +45,7 @@ struct entry {
     size_t cost_bytes; /* its share of the budget */
 
     /* the outlet's own */
+    unsigned attempts; /* how often it was sent */
     void *topic;
     int32_t sent_partition;
     bool doubted;      /* its partition did not exist when it was sent last */

@@ -26,13 +26,19 @@ void sink_tell(struct sink *sink, enum log_level level, const struct log_field *
 static void tell_entry(struct sink *sink, enum log_level level, const struct entry *entry,
                        const char *text)
 {
+    char attempt[16];
     struct log_field fields[] = {{"topic", sink_topic_name(entry->topic)},
                                  {"table", entry->table},
                                  {"event_id", entry->event_id},
                                  {"event_type", entry->event_type},
                                  {"aggregate_id", entry->aggregate_id},
+                                 {"attempt", {0}},
                                  LOG_END};
 
+    if (entry->attempts > 0) {
+        (void)snprintf(attempt, sizeof(attempt), "%u", entry->attempts);
+        fields[5].value = slice_of(attempt);
+    }
     sink_tell(sink, level, fields, text);
 }
 

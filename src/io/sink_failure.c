@@ -163,11 +163,15 @@ static void describe(struct sink *sink, char *text, size_t size)
 
 static int poison(struct sink *sink, struct err *err)
 {
+    const struct entry *first = window_entry(sink->window, sink->failure.first);
     char text[ERR_TEXT_MAX];
 
     describe(sink, text, sizeof(text));
-    return err_set_code(err, ERR_POISON, kafka_error_name(sink->failure.error), "%s",
-                        text);
+    (void)err_set_code(err, ERR_POISON, kafka_error_name(sink->failure.error), "%s",
+                       text);
+    err_set_event(err, first->event_id, first->event_type, first->aggregate_id,
+                  first->attempts > 0 ? first->attempts : 1);
+    return -1;
 }
 
 static bool is_suspect(const struct sink *sink, const struct entry *entry)

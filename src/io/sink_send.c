@@ -45,6 +45,7 @@ static enum sink_offer send_to(struct sink *sink, struct entry *entry, window_se
 
     if (error == 0) {
         entry->state = ENTRY_SENT;
+        entry->attempts++;
         topic->in_flight++;
         return OFFER_SENT;
     }

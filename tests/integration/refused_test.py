@@ -18,6 +18,7 @@ def stops_before(lab: Lab, relay: Relay, event: str, reason: str, table: str = E
     errors = re.findall(r"^\S+ error .*$", relay.log_text(), re.MULTILINE)
     assert len(errors) == 1, errors
     assert reason in errors[0] and event in errors[0] and table in errors[0], errors[0]
+    assert re.search(rf" event_id={event} .*\battempt=1$", errors[0]), errors[0]
     lsn = re.search(r"[0-9A-F]+/[0-9A-F]+", errors[0])
     assert lsn
     ((before,),) = lab.conn.execute(

@@ -229,6 +229,22 @@ static void an_error_is_a_line_with_its_code(void **state)
                         "error slot \"w\" is missing code=42704\n");
 }
 
+static void an_error_about_an_event_names_it(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    log_init(LOG_INFO, LOG_TEXT);
+    err_set_event(&err, slice_of("no error, no event"), (struct slice){0},
+                  (struct slice){0}, 1);
+    (void)err_set(&err, ERR_POISON, "refused");
+    err_set_event(&err, slice_of("7f3c"), (struct slice){0}, slice_of("a 1"), 3);
+    err_set_event(&err, slice_of("another"), slice_of("x"), slice_of("y"), 1);
+    log_err(LOG_ERROR, &err);
+    assert_string_equal(written() + time_length,
+                        "error refused event_id=7f3c aggregate_id=\"a 1\" attempt=3\n");
+}
+
 static void an_error_without_code_has_no_such_field(void **state)
 {
     struct err err = {0};
@@ -278,6 +294,7 @@ int main(void)
         captured_test(a_value_at_the_limit_is_not_shortened),
         captured_test(lines_above_the_level_are_dropped),
         captured_test(an_error_is_a_line_with_its_code),
+        captured_test(an_error_about_an_event_names_it),
         captured_test(an_error_without_code_has_no_such_field),
         captured_test(the_journals_own_time_is_enough),
         captured_test(a_redirected_stderr_is_not_the_journal),
