@@ -55,11 +55,14 @@ static void acknowledged(struct sink *sink, struct entry *entry, window_seq_t se
     partition->acked_ms = sink->now_ms;
     if (entry->sent_partition >= 0)
         partition->in_flight--;
-    else
+    else {
         topic->probing = false;
+        sink->probes--;
+    }
     if (topic->waiting.n > 0 || partition->waiting.n > 0)
         sink_make_ready(sink, topic);
     topic->in_flight--;
+    sink->in_flight--;
     topic->entries--;
     backoff_reset(&topic->backoff);
     sink->acked[(sink->acked_first + sink->nacked++) % sink->acked_cap] = entry->ticket;
@@ -332,10 +335,12 @@ bool sink_done(struct sink *sink, ticket_t *ret)
 
 void sink_push(struct sink *sink)
 {
-    if (!may_offer(sink) || sink->pushed == sink->cursor ||
-        window_begin(sink->window) < sink->pushed)
+    /* What was pushed before is acknowledged, but for topics that may not exist. */
+    bool quiet = sink->in_flight <= sink->unpushed + sink->probes;
+
+    if (!may_offer(sink) || sink->unpushed == 0 || !quiet)
         return;
-    sink->pushed = sink->cursor;
+    sink->unpushed = 0;
     producer_push(sink->producer);
 }
 
@@ -350,7 +355,6 @@ void sink_drop(struct sink *sink)
     }
     window_clear(sink->window);
     sink->cursor = window_end(sink->window);
-    sink->pushed = sink->cursor;
     sink->nacked = 0;
     sink->failure = (struct sink_failure){0};
     if (sink->phase == SINK_RUNNING)
@@ -364,6 +368,7 @@ static void hurry(struct sink *sink)
     if (!sink->hurry)
         return;
     sink->hurry = false;
+    sink->unpushed = 0;
     producer_push(sink->producer);
 }
 

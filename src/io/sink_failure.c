@@ -86,6 +86,9 @@ void sink_begin_destroying(struct sink *sink)
     if (!sink->job)
         producer_free(sink->producer);
     sink->producer = NULL;
+    sink->in_flight = 0;
+    sink->probes = 0;
+    sink->unpushed = 0;
     sink->phase = sink->job ? SINK_DESTROYING : SINK_WAITING;
 }
 
@@ -100,7 +103,6 @@ static void unsend_all(struct sink *sink)
             entry->state = ENTRY_QUEUED;
     }
     sink->cursor = window_begin(sink->window);
-    sink->pushed = sink->cursor;
 }
 
 int sink_make_producer(struct sink *sink, struct err *err)

@@ -47,6 +47,8 @@ static enum sink_offer send_to(struct sink *sink, struct entry *entry, window_se
         entry->state = ENTRY_SENT;
         entry->attempts++;
         topic->in_flight++;
+        sink->in_flight++;
+        sink->unpushed++;
         return OFFER_SENT;
     }
     sink_fail(sink, error, topic, partition, seq, NULL);
@@ -64,6 +66,7 @@ static enum sink_offer send_probe(struct sink *sink, struct entry *entry,
     if (offer == OFFER_SENT) {
         entry->sent_partition = -1;
         topic->probing = true;
+        sink->probes++;
         topic->probing_ms = sink->now_ms;
         topic->probe = seq;
     }

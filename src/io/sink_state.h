@@ -56,9 +56,11 @@ struct sink {
     struct topics *topics;
     struct topic *ready;
     window_seq_t cursor;
-    window_seq_t pushed; /* the cursor at the last push */
-    bool hurry;    /* a message travels alone and others wait for it: no lingering */
-    bool dropping; /* the producer being destroyed still borrows from the window */
+    size_t in_flight; /* sent and not acknowledged */
+    size_t probes;    /* of these, the first ones of topics, which may not exist yet */
+    size_t unpushed;  /* sent since the last push, acknowledged or not */
+    bool hurry;       /* a message travels alone and others wait for it: no lingering */
+    bool dropping;    /* the producer being destroyed still borrows from the window */
 
     ticket_t *acked; /* a ring: as many as the window has entries */
     size_t acked_cap;

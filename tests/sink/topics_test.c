@@ -156,6 +156,23 @@ static void a_missing_topic_waits_until_it_is_created(void **state)
     rig_free(rig);
 }
 
+static void a_missing_topic_makes_no_other_wait_for_a_batch(void **state)
+{
+    struct rig *rig = rig_new(1, 1);
+
+    (void)state;
+    rd_kafka_mock_topic_set_error(rig->mock, "later",
+                                  RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    rig_set(rig, "linger.ms", "100000"); /* longer than the test has */
+    rig_start(rig);
+    rig_put(rig, "later", "k", 1);
+    for (size_t n = 1; n <= 3; n++) {
+        rig_put(rig, "events", "k", 1);
+        rig_run_until_acked(rig, n);
+    }
+    rig_free(rig);
+}
+
 static void more_topics_than_are_kept_can_be_used_again(void **state)
 {
     struct rig *rig = rig_new(1, 1);
@@ -189,6 +206,7 @@ int main(void)
         cmocka_unit_test(a_topic_without_a_leader_waits_while_others_flow),
         cmocka_unit_test(a_revoked_topic_waits_while_others_flow),
         cmocka_unit_test(a_missing_topic_waits_until_it_is_created),
+        cmocka_unit_test(a_missing_topic_makes_no_other_wait_for_a_batch),
         cmocka_unit_test(more_topics_than_are_kept_can_be_used_again),
     };
 
