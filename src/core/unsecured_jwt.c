@@ -2,6 +2,7 @@
 
 #include "base/must.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,9 +103,9 @@ int unsecured_jwt(const char *config, int64_t now_ms, struct unsecured_jwt *ret,
     if (*end != '\0' || life < 1 || life > MAX_LIFE_S)
         return err_set(err, ERR_CONFIG, PROPERTY ": lifeSeconds is 1 to %d", MAX_LIFE_S);
     (void)snprintf(claims, sizeof(claims),
-                   "{\"%s\":\"%s\",\"iat\":%lld.%03d,\"exp\":%lld.%03d}", settings.claim,
-                   settings.principal, (long long)now_s, (int)(now_ms % 1000),
-                   (long long)(now_s + life), (int)(now_ms % 1000));
+                   "{\"%s\":\"%s\",\"iat\":%" PRId64 ".%03d,\"exp\":%" PRId64 ".%03d}",
+                   settings.claim, settings.principal, now_s, (int)(now_ms % 1000),
+                   now_s + life, (int)(now_ms % 1000));
     end = encode("{\"alg\":\"none\"}", ret->token);
     *end++ = '.';
     end = encode(claims, end);
