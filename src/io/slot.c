@@ -16,6 +16,9 @@ enum {
     /* A server that shuts down asks without pause; the same answer need not be as often.
      */
     SAME_ANSWER_MS = 100,
+    /* It asks again as soon as it has an answer, so a question follows the other after
+     * SAME_ANSWER_MS and the way there and back. */
+    INSISTENT_MS = 500,
     SUSPECT_ASKED = 5,
     /* Silence is normal, as our own statuses reset the server's timer.  Only a question
      * of ours that stays unanswered says that the server is wedged. */
@@ -46,7 +49,7 @@ struct slot {
     enum confirm_urgency urgency; /* the highest since then */
     bool stuck;                   /* libpq holds bytes that the socket does not take */
     bool reply_asked;
-    int asked; /* how often since the position moved, within SAME_ANSWER_MS each */
+    int asked; /* how often since the position moved, within INSISTENT_MS each */
     int64_t asked_ms;
     bool suspect;
     int64_t answer_within_ms;
@@ -69,7 +72,7 @@ static const struct slot *const_slot_of(const struct source *source)
 static void note_question(struct slot *slot, int64_t now_ms)
 {
     slot->reply_asked = true;
-    slot->asked = now_ms - slot->asked_ms <= SAME_ANSWER_MS ? slot->asked + 1 : 1;
+    slot->asked = now_ms - slot->asked_ms <= INSISTENT_MS ? slot->asked + 1 : 1;
     slot->asked_ms = now_ms;
     if (slot->asked >= SUSPECT_ASKED)
         slot->suspect = true;
