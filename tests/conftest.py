@@ -36,7 +36,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Show the ends of the logs beside a failure."""
     outcome = yield
     report = outcome.get_result()  # type: ignore[attr-defined]
-    if report.failed:
+    if report.failed and report.when == "call":  # later the logs are gone
         for value in getattr(item, "funcargs", {}).values():
             if isinstance(value, Lab):
                 report.sections.extend(value.logs())
