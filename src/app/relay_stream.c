@@ -96,19 +96,19 @@ static bool publish_change(struct relay *relay)
 }
 
 /* Reads until a read brings nothing new.  One that brought something may have left more
- * behind, in the kernel or in TLS, whatever poll(2) would say of the socket. */
+ * behind, in the kernel or in TLS, whatever poll(2) would say of the socket.  What has
+ * been read is used up first: libpq's buffer grows with each read while room in the sink
+ * comes in small pieces, and would have no ceiling. */
 static void take_changes(struct relay *relay)
 {
-    bool fresh = false; /* something came since the last read */
-    int rc;
+    bool fresh = true; /* something came since the last read */
 
     relay->drained = false;
     if (relay->has_change && !publish_change(relay))
         return;
-    if (!relay_is_reading(relay) || !relay_read_source(relay))
-        return;
     for (int taken = 0; taken < CHANGES_PER_TURN && relay_is_reading(relay);) {
-        rc = get_change(relay);
+        int rc = get_change(relay);
+
         if (rc < 0 || (rc == 1 && !publish_change(relay)))
             return;
         if (rc == 0 && !fresh) {
