@@ -65,7 +65,7 @@ def test_a_transaction_of_a_million_rows_passes_a_small_budget_with_a_frozen_bro
     lab.kafka.thaw()
     lab.verify(300 if full else 60, duplicates=0)
     assert SENDER_TIMEOUT not in lab.postgres.log_text()[logged:]
-    assert relay.peak_rss_kb() < 48 << 10
+    assert relay.peak_rss_kb() < 28 << 10
 
 
 def test_a_kill_in_the_middle_of_a_large_transaction_sends_all_of_it_again_A35(big_lab: Lab) -> None:

@@ -24,6 +24,11 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from kit.wait import wait_until
 
 Place = tuple[str, int]
+LEADERLESS = {
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError._UNKNOWN_PARTITION,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,13 +266,14 @@ def _place(record: Record) -> str:
 
 
 def _end(consumer: Consumer, place: Place, timeout: float) -> int:
-    """The offset behind the last record. The leader of a new partition may not know yet that it is one."""
+    """The offset behind the last record. A partition that is new, or whose broker was away, may
+    have no leader yet that knows of it."""
 
     def offsets() -> tuple[int, int] | None:
         try:
             low, high = consumer.get_watermark_offsets(TopicPartition(*place), timeout=timeout)
         except KafkaException as failure:
-            if failure.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION:
+            if failure.args[0].code() not in LEADERLESS:
                 raise
             return None
         return low, high
