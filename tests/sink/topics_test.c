@@ -156,6 +156,8 @@ static void a_missing_topic_waits_until_it_is_created(void **state)
     rig_free(rig);
 }
 
+/* With a linger that is longer than the test has.  A push may come to nothing when
+ * librdkafka's threads do not wake in time; the next one takes its messages along. */
 static void a_missing_topic_makes_no_other_wait_for_a_batch(void **state)
 {
     struct rig *rig = rig_new(1, 1);
@@ -163,13 +165,14 @@ static void a_missing_topic_makes_no_other_wait_for_a_batch(void **state)
     (void)state;
     rd_kafka_mock_topic_set_error(rig->mock, "later",
                                   RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
-    rig_set(rig, "linger.ms", "100000"); /* longer than the test has */
+    rig_set(rig, "linger.ms", "100000");
     rig_start(rig);
     rig_put(rig, "later", "k", 1);
-    for (size_t n = 1; n <= 3; n++) {
+    for (int i = 0; i < 200 && rig->acked < 3; i++) {
         rig_put(rig, "events", "k", 1);
-        rig_run_until_acked(rig, n);
+        rig_run_for(rig, 20);
     }
+    assert_true(rig->acked >= 3);
     rig_free(rig);
 }
 
