@@ -45,9 +45,11 @@ static void note_age(struct relay *relay, const struct change *change)
 /* 1: a change is in hand; 0: nothing complete has arrived; -1: the stream is over. */
 static int get_change(struct relay *relay)
 {
-    struct err err = {0};
-    int rc = source_next(relay->source, relay->now_ms, &relay->change, &err);
+    struct err err;
+    int rc;
 
+    err_clear(&err);
+    rc = source_next(relay->source, relay->now_ms, &relay->change, &err);
     if (rc < 0)
         relay_lost(relay, &err, 0);
     if (rc != 1)
@@ -73,8 +75,9 @@ static void stream_with_types(struct relay *relay)
 /* True: dealt with.  False: it stays in hand, or the stream is over. */
 static bool publish_change(struct relay *relay)
 {
-    struct err err = {0};
+    struct err err;
 
+    err_clear(&err);
     switch (publish(&relay->publisher, &relay->change, clock_wall_us() / 1000, &err)) {
     case PUBLISHED:
         relay->has_change = false;

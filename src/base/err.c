@@ -2,7 +2,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 static void one_line(char *text)
 {
@@ -68,9 +67,4 @@ void err_set_event(struct err *err, struct slice id, struct slice type,
     put(err->event.type, type);
     put(err->event.aggregate_id, aggregate_id);
     err->event.attempt = attempt;
-}
-
-void err_clear(struct err *err)
-{
-    memset(err, 0, sizeof(*err));
 }

@@ -421,7 +421,7 @@ int wal2json_decode(struct wal2json *decoder, char *bytes, size_t len, struct ch
 
     if (!read_event(decoder, &c, &event) || !kind_of(&c, &event, &kind))
         return err_set(
-            err, ERR_INTERNAL,
+            err, ERR_POISON,
             "a message of %zu bytes is not what wal2json 2.5 writes in format 2: "
             "%s, before byte %zu; is the plugin newer than this relay?",
             len, c.wrong, (size_t)(c.p - bytes));

@@ -22,7 +22,7 @@ void wal2json_free(struct wal2json *decoder);
  * A column's type is format_type()'s text, but a name that begins and ends with a
  * quote comes without these two: wal2json takes them for the quotes of the string.
  *
- * 0, or -1 with err set (ERR_INTERNAL: not what wal2json writes) and *ret untouched.
+ * 0, or -1 with err set (ERR_POISON: not what wal2json writes) and *ret untouched.
  * columns lives until the next call. */
 int wal2json_decode(struct wal2json *decoder, char *bytes, size_t len, struct change *ret,
                     struct err *err) __attribute__((warn_unused_result));

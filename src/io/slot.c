@@ -133,10 +133,18 @@ static int data(struct slot *slot, const struct pgwire_msg *msg, struct change *
     return 0;
 }
 
+static int add_place(lsn_t lsn, struct err *err)
+{
+    struct err why = *err;
+
+    err_clear(err);
+    return err_set_code(err, why.class, why.code, "the message at %" LSN_FMT ": %s",
+                        LSN_ARG(lsn), why.text);
+}
+
 static int decode(struct slot *slot, int64_t now_ms, struct change *ret, struct err *err)
 {
     struct pgwire_msg msg;
-    struct err why = {0};
     int rc;
 
     rc = pgwire_decode((struct slice){slot->frame.bytes, slot->frame.len}, &msg, err);
@@ -149,10 +157,7 @@ static int decode(struct slot *slot, int64_t now_ms, struct change *ret, struct 
         keepalive(slot, &msg, now_ms, ret);
         return 0;
     }
-    if (data(slot, &msg, ret, &why) == 0)
-        return 0;
-    return err_set_code(err, why.class, why.code, "the message at %" LSN_FMT ": %s",
-                        LSN_ARG(msg.lsn), why.text);
+    return data(slot, &msg, ret, err) == 0 ? 0 : add_place(msg.lsn, err);
 }
 
 static int start(struct slot *slot, struct err *err)

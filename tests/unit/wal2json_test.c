@@ -58,7 +58,7 @@ static void assert_refused(const char *message)
 
     if (d.rc == 0)
         fail_msg("accepted: %s", message);
-    assert_int_equal(d.err.class, ERR_INTERNAL);
+    assert_int_equal(d.err.class, ERR_POISON);
     done(&d);
 }
 
@@ -437,7 +437,7 @@ static void an_error_says_where_and_why_and_leaves_the_change(void **state)
         wal2json_decode(decoder, message, sizeof(message) - 1, &change, &err), -1);
     assert_int_equal(change.kind, CHANGE_IDLE);
     assert_true(change.commit_us == 7 && change.ncolumns == 3);
-    assert_int_equal(err.class, ERR_INTERNAL);
+    assert_int_equal(err.class, ERR_POISON);
     assert_non_null(strstr(err.text, "an insert without schema, table or columns"));
     assert_null(strstr(err.text, "secret"));
     wal2json_free(decoder);
