@@ -228,8 +228,10 @@ static int halve_batches(struct sink *sink, struct err *err)
 static int learn(struct sink *sink, bool quiet, bool *delay, struct err *err)
 {
     const struct sink_failure *f = &sink->failure;
+    /* Of the producer itself, no message can be to blame. */
+    bool nobody = !f->topic && says(f->error) == SAYS_MESSAGE;
 
-    switch (kafka_error_verdict(f->error)) {
+    switch (nobody ? KAFKA_REBUILD : kafka_error_verdict(f->error)) {
     case KAFKA_BAD_RECORD:
         return poison(sink, err);
     case KAFKA_BAD_PARTITION:
@@ -239,8 +241,7 @@ static int learn(struct sink *sink, bool quiet, bool *delay, struct err *err)
     case KAFKA_BAD_TIME:
         *delay = !use_commit_times(sink);
         break;
-    case KAFKA_WAIT_TOPIC:
-        *delay = !f->topic;
+    case KAFKA_WAIT_TOPIC: /* it is suspended */
         break;
     case KAFKA_WAIT:
         *delay = true;
