@@ -1,5 +1,6 @@
 /* Brokers that go, come back, or fail again and again. */
 #include "base/clock.h"
+#include "io/sink_state.h"
 
 #include "rig.h"
 
@@ -60,6 +61,22 @@ static void a_failure_that_repeats_rebuilds_at_a_growing_distance(void **state)
     for (size_t i = 1; i < rig->nnotices; i++)
         assert_int_equal(rig->notices[i].level, LOG_DEBUG);
     rig_run_until_all_acked(rig);
+    must_hold_all(rig);
+    rig_free(rig);
+}
+
+/* Whatever its code; librdkafka gives such an error without a message. */
+static void an_error_of_the_producer_blames_no_message(void **state)
+{
+    struct rig *rig = rig_new(1, 1);
+
+    (void)state;
+    rig_start(rig);
+    rig_put(rig, "events", "k", 10);
+    sink_on_trouble(rig->sink, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, true, "too large");
+    rig_put(rig, "events", "k", 10);
+    rig_run_until_all_acked(rig);
+    assert_int_equal(rig->err.class, ERR_NONE);
     must_hold_all(rig);
     rig_free(rig);
 }
@@ -163,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broker_that_comes_back_gets_all_in_order),
         cmocka_unit_test(a_failure_that_repeats_rebuilds_at_a_growing_distance),
+        cmocka_unit_test(an_error_of_the_producer_blames_no_message),
         cmocka_unit_test(dropped_messages_are_not_handed_back),
         cmocka_unit_test(dropping_again_and_again_is_harmless),
         cmocka_unit_test(a_full_sink_takes_again_what_it_refused),
