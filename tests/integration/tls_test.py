@@ -54,7 +54,7 @@ def test_only_a_server_whose_certificate_is_trusted_and_has_its_name_is_read_A13
         refused(lab, "certificate verify failed", sslmode="verify-full", sslrootcert=str(other))
         refused(
             lab, '(and 1 other name) does not match host name "localhost"',
-            sslmode="verify-full", sslrootcert=str(ours), host="localhost",
+            sslmode="verify-full", sslrootcert=str(ours), host="localhost", hostaddr="127.0.0.1",
         )  # fmt: skip
         dsn = postgres.dsn(lab.db, sslmode="verify-full", sslrootcert=str(ours))
         lab.running_relay({"postgres": {"dsn": dsn}})

@@ -237,11 +237,12 @@ class Postgres:
         }
         if shutil.disk_usage("/dev/shm").total < SMALL_SHM:
             settings["dynamic_shared_memory_type"] = "mmap"
-        if self._knows("output_plugin_libraries"):
+        if self.knows("output_plugin_libraries"):
             settings["output_plugin_libraries"] = "pgoutput, test_decoding, wal2json"
         return {**settings, **self.settings}
 
-    def _knows(self, setting: str) -> bool:
+    def knows(self, setting: str) -> bool:
+        """Does this server have such a setting?"""
         return self._call("postgres", "-D", self._data, "-C", setting).returncode == 0
 
     @property
