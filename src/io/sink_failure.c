@@ -205,6 +205,7 @@ static int doubt_partition(struct sink *sink, struct err *err)
 {
     struct entry *first = window_entry(sink->window, sink->failure.first);
 
+    must(sink->failure.topic);
     if (first->partition != PARTITION_ANY && first->doubted)
         return poison(sink, err);
     first->doubted = true;
