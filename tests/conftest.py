@@ -67,6 +67,20 @@ def lab(postgres: Postgres, kafka: Kafka) -> Iterator[Lab]:
         yield place
 
 
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
+    """A PostgreSQL of the test's own, with settings of parametrize("server", ..., indirect=True)."""
+    with Postgres(**getattr(request, "param", {})) as postgres:
+        yield postgres
+
+
+@pytest.fixture
+def own_lab(server: Postgres, kafka: Kafka) -> Iterator[Lab]:
+    """A lab on that server."""
+    with Lab(server, kafka, "own") as place:
+        yield place
+
+
 @pytest.fixture(scope="session")
 def full() -> bool:
     """Was the long form asked for (`./dev test --full`)?"""

@@ -298,11 +298,6 @@ int pg_server_version(const struct pg *pg)
     return PQserverVersion(pg->conn);
 }
 
-int pg_backend_pid(const struct pg *pg)
-{
-    return PQbackendPID(pg->conn);
-}
-
 const char *pg_parameter(const struct pg *pg, const char *name)
 {
     return PQparameterStatus(pg->conn, name);

@@ -46,8 +46,7 @@ char *pg_dsn_user(const char *dsn, struct err *err) __attribute__((warn_unused_r
 /* Is the server shutting down or starting (PQping says REJECT)?  Blocks. */
 bool pg_ping_rejected(const char *dsn);
 
-int pg_server_version(const struct pg *pg); /* 150020 */
-int pg_backend_pid(const struct pg *pg);
+int pg_server_version(const struct pg *pg);                      /* 150020 */
 const char *pg_parameter(const struct pg *pg, const char *name); /* PQparameterStatus */
 
 /* One statement; params are text, NULL is SQL NULL.  On a replication connection

@@ -63,20 +63,6 @@ def other_table(name: str, **settings: str) -> dict[str, dict[str, str]]:
 
 
 @pytest.fixture
-def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
-    """A PostgreSQL of the test's own, with settings of parametrize("server", ..., indirect=True)."""
-    with Postgres(**getattr(request, "param", {})) as postgres:
-        yield postgres
-
-
-@pytest.fixture
-def own_lab(server: Postgres, kafka: Kafka) -> Iterator[Lab]:
-    """A lab on that server."""
-    with Lab(server, kafka, "own") as place:
-        yield place
-
-
-@pytest.fixture
 def settings(lab: Lab) -> Iterator[Any]:
     """Postgres.conf of the shared server; what was set is reset in the end."""
     names: set[str] = set()

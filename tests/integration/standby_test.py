@@ -22,20 +22,6 @@ STANDING_BY = r"slot \S+ is active for PID \d+: standing by"
 
 
 @pytest.fixture
-def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
-    """A PostgreSQL of the test's own, with settings of parametrize("server", ..., indirect=True)."""
-    with Postgres(**getattr(request, "param", {})) as postgres:
-        yield postgres
-
-
-@pytest.fixture
-def own_lab(server: Postgres, kafka: Kafka) -> Iterator[Lab]:
-    """A lab on that server."""
-    with Lab(server, kafka, "own") as place:
-        yield place
-
-
-@pytest.fixture
 def role(lab: Lab) -> Iterator[str]:
     """A role of the shared server that may replicate."""
     name = f"role_{lab.slot}"
