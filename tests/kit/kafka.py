@@ -19,6 +19,7 @@ from kit.wait import wait_until
 
 PLAIN = "PLAINTEXT"
 CONTROLLER = "CONTROLLER"
+JMX = "JMX"
 JVM = [
     "-Xms128m",
     "-Xmx512m",
@@ -39,6 +40,7 @@ class Kafka:
     name to security protocol ({"SECURE": "SASL_PLAINTEXT"}), each on a port of its own; their
     settings go into `properties`, which win over everything here. `advertised` says where
     clients of a listener are sent ({"PROXY": "127.0.0.1:9999"}); the default is its own port.
+    With `jmx` the broker's own figures can be read.
     """
 
     def __init__(
@@ -48,12 +50,14 @@ class Kafka:
         advertised: Mapping[str, str] | None = None,
         node_id: int = 1,
         controller: "Kafka | None" = None,
+        jmx: bool = False,
     ) -> None:
         self.properties = dict(properties or {})
         self.protocols = {PLAIN: PLAIN, **(listeners or {})}
         self.advertised = dict(advertised or {})
         self.node_id = node_id
         self.controller = controller
+        self.jmx = jmx
         self.cluster_id: str = controller.cluster_id if controller else _random_id()
         self.ports: dict[str, int] = {}
         self.directory: Path | None = None
@@ -85,9 +89,8 @@ class Kafka:
             if choose_ports:
                 self._prepare()
             logged = len(self.log_text())
-            self._child = process.spawn(
-                self._command("kafka.Kafka", self._config), self.log, env=self._environment
-            )
+            command = self._command("kafka.Kafka", self._config, options=self._jmx_options())
+            self._child = process.spawn(command, self.log, env=self._environment)
             if wait_until(self._answer, 120, lambda: f"Kafka is ready\n{self.log_text()[-2000:]}") == "ready":
                 return
             if not (choose_ports and process.port_taken(self.log_text()[logged:])):
@@ -168,6 +171,13 @@ class Kafka:
         self._wait_for(self.admin.create_topics([topic], operation_timeout=30))
         wait_until(lambda: self._has_leaders(name), 30, f"topic {name} is there")
 
+    def create_topics(self, partitions: Mapping[str, int]) -> None:
+        """Create topics, name to number of partitions, and wait until the broker shows them."""
+        topics = [NewTopic(name, count, replication_factor=1) for name, count in partitions.items()]
+        self._wait_for(self.admin.create_topics(topics, operation_timeout=60))
+        wait_until(lambda: partitions.keys() <= set(self.topics()), 60, "the topics are there")
+        wait_until(lambda: all(map(self._has_leaders, partitions)), 60, "the topics have leaders")
+
     def delete_topics(self, *names: str) -> None:
         """Delete topics; returns when the broker has taken it in."""
         if names:
@@ -216,6 +226,16 @@ class Kafka:
             raise RuntimeError(f"{main_class} failed:\n{done.stdout}{done.stderr}")
         return done.stdout
 
+    def produce_requests(self) -> int:
+        """How many produce requests the broker has answered; with `jmx` only."""
+        url = f"service:jmx:rmi:///jndi/rmi://127.0.0.1:{self.ports[JMX]}/jmxrmi"
+        bean = "kafka.server:type=BrokerTopicMetrics,name=TotalProduceRequestsPerSec"
+        said = self.tool(
+            "org.apache.kafka.tools.JmxTool", "--jmx-url", url, "--object-name", bean,
+            "--attributes", "Count", "--one-time", "--report-format", "properties",
+        )  # fmt: skip
+        return int(said.rsplit("=", 1)[1])
+
     # ------------------------------------------------------------------- log
 
     @property
@@ -241,7 +261,7 @@ class Kafka:
         self.tool("kafka.tools.StorageTool", "format", f"--cluster-id={self.cluster_id}", "-c", self._config)
 
     def _choose_ports(self) -> None:
-        names = [*self.protocols, *([] if self.controller else [CONTROLLER])]
+        names = [*self.protocols, *([] if self.controller else [CONTROLLER]), *([JMX] if self.jmx else [])]
         ports: set[int] = set()
         while len(ports) < len(names):
             ports.add(process.free_port())
@@ -259,7 +279,7 @@ class Kafka:
             "controller.listener.names": CONTROLLER,
             "inter.broker.listener.name": PLAIN,
             "listener.security.protocol.map": ",".join(f"{n}:{p}" for n, p in protocols.items()),
-            "listeners": ",".join(f"{n}://127.0.0.1:{p}" for n, p in self.ports.items()),
+            "listeners": ",".join(f"{n}://127.0.0.1:{p}" for n, p in self.ports.items() if n != JMX),
             "advertised.listeners": ",".join(
                 f"{n}://{self.advertised.get(n, self.address(n))}" for n in self.protocols
             ),
@@ -284,10 +304,20 @@ class Kafka:
     def _environment(self) -> dict[str, str]:
         return {**os.environ, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
 
-    def _command(self, main_class: str, *args: str | Path) -> list[str]:
+    def _jmx_options(self) -> list[str]:
+        if not self.jmx:
+            return []
+        remote = "-Dcom.sun.management.jmxremote"
+        return [
+            f"{remote}.port={self.ports[JMX]}", f"{remote}.rmi.port={self.ports[JMX]}",
+            f"{remote}.host=127.0.0.1", "-Djava.rmi.server.hostname=127.0.0.1",
+            f"{remote}.authenticate=false", f"{remote}.ssl=false",
+        ]  # fmt: skip
+
+    def _command(self, main_class: str, *args: str | Path, options: Sequence[str] = ()) -> list[str]:
         logging = f"-Dlog4j2.configurationFile={POM.parent / 'log4j2.properties'}"
         scratch = f"-Djava.io.tmpdir={self.directory}"
-        return [java(), *JVM, logging, scratch, "-cp", f"{self._jars}/*", main_class, *map(str, args)]
+        return [java(), *JVM, *options, logging, scratch, "-cp", f"{self._jars}/*", main_class, *map(str, args)]
 
     def _signal(self, sig: signal.Signals) -> None:
         if self._child is not None and self._child.poll() is None:

@@ -1,0 +1,178 @@
+"""One drain: how long a contender takes for the backlog, and what it and the servers use meanwhile."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from confluent_kafka import Consumer, TopicPartition
+
+from bench.contenders import Contender
+from bench.world import World
+from kit import process
+from kit.wait import wait_until
+
+TICK = 0.02
+LIMIT = 3600.0
+Figures = dict[str, float]
+
+
+class Wrong(RuntimeError):
+    """A contender ended, or did not get to the end."""
+
+
+@dataclass
+class Meter:
+    """CPU time and memory of everybody from now on."""
+
+    world: World
+    contender: Contender
+    slot: str
+    before: float = 0  # CPU seconds of the contender
+    broker_before: float = 0
+    walsender: int = 0
+    cpu: dict[int, float] = field(default_factory=dict)  # of each process, so far
+    peak_kb: dict[int, int] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        self.walsender = self.world.walsender(self.slot) if self.contender.plugin else 0
+        self.broker_before = process.cpu_seconds(self.world.kafka.pid)
+        self.look()
+        self.before = self._own()
+
+    def look(self) -> None:
+        """Processes take their figures with them: read while they live."""
+        for pid in [*self.contender.pids(), *([self.walsender] if self.walsender else [])]:
+            with suppress(OSError, LookupError):
+                self.cpu[pid] = process.cpu_seconds(pid)
+                self.peak_kb[pid] = process.peak_rss_kb(pid)
+
+    def figures(self, events: int) -> Figures:
+        self.look()
+        broker = process.cpu_seconds(self.world.kafka.pid) - self.broker_before
+        ret = {
+            "cpu_us": (self._own() - self.before) / events * 1e6,
+            "broker_cpu_us": broker / events * 1e6,
+            "peak_rss_mb": sum(kb for pid, kb in self.peak_kb.items() if pid != self.walsender) / 1024,
+        }
+        if self.walsender:
+            ret["walsender_cpu_us"] = self.cpu.get(self.walsender, 0) / events * 1e6
+        return ret
+
+    def _own(self) -> float:
+        return sum(seconds for pid, seconds in self.cpu.items() if pid != self.walsender)
+
+
+def drain(world: World, contender: Contender, events: int | None = None) -> dict[str, Any]:
+    """A run of the contender over the whole backlog: {"figures": …, "check": …}.
+
+    The time begins when the slot is read (without a slot: when the process starts), and ends when
+    the slot is confirmed to the end of the backlog; for who confirms late, when everything is in
+    Kafka. Wrong when the contender ends before.
+    """
+    count = events or world.load.rows
+    name = world.next_run(contender.publishes)
+    prefix = f"{name}."
+    if contender.plugin:
+        world.copy_slot(name, contender.plugin)
+    contender.prepare(world, name, prefix)
+    end = End(world, contender, name, prefix, count)
+    meter = Meter(world, contender, name)
+    requests = world.kafka.produce_requests() if contender.publishes else 0
+    try:
+        contender.start()
+        end.wait_begin()
+        meter.begin()
+        began = time.monotonic()
+        end.wait(meter)
+        seconds = time.monotonic() - began
+        figures = {"seconds": seconds, "rows_per_s": count / seconds, **meter.figures(count)}
+        if contender.confirms_late and contender.plugin:
+            figures["confirmed_seconds"] = end.wait_confirmed(began)
+    finally:
+        contender.stop()
+        end.close()
+    if contender.publishes:
+        figures["requests_per_s"] = (world.kafka.produce_requests() - requests) / seconds
+    check = judge(world, contender, prefix) if contender.publishes else {}
+    world.forget_run(name)
+    return {"figures": figures, "check": check, "order_promised": contender.keeps_order}
+
+
+class End:
+    """Knows when a drain begins and when it is over."""
+
+    def __init__(self, world: World, contender: Contender, slot: str, prefix: str, events: int) -> None:
+        self.world, self.contender, self.slot, self.events = world, contender, slot, events
+        self.counter = Counter(world, prefix) if contender.confirms_late else None
+
+    def wait_begin(self) -> None:
+        if self.contender.plugin:
+            wait_until(
+                lambda: self.world.walsender(self.slot) or not self.contender.running(), 120,
+                "the slot is read", interval=TICK / 4,
+            )  # fmt: skip
+
+    def wait(self, meter: Meter) -> None:
+        def over() -> bool:
+            meter.look()
+            return self._reached()
+
+        wait_until(over, LIMIT, lambda: f"{self.contender.name} is done", interval=TICK)
+
+    def _reached(self) -> bool:
+        if not self.contender.running():
+            if self.contender.succeeded() and not self.contender.publishes:
+                return True
+            raise Wrong(f"{self.contender.name} ended:\n{self.contender.log_text()[-3000:]}")
+        if self.counter:
+            return self.counter.count() >= self.events
+        return self.contender.publishes and self.world.is_confirmed(self.slot)
+
+    def wait_confirmed(self, began: float) -> float:
+        """Seconds until the slot was confirmed, too; after ten minutes that is said instead."""
+        wait_until(lambda: self.world.is_confirmed(self.slot), 600, "the slot is confirmed", interval=TICK)
+        return time.monotonic() - began
+
+    def close(self) -> None:
+        if self.counter:
+            self.counter.close()
+
+
+class Counter:
+    """How many records the topics of a run hold."""
+
+    def __init__(self, world: World, prefix: str) -> None:
+        self._consumer = Consumer({"bootstrap.servers": world.kafka.bootstrap, "group.id": "bench-counter"})
+        self._places = [
+            TopicPartition(prefix + kind, partition)
+            for kind in world.load.kinds()
+            for partition in range(world.load.partitions)
+        ]
+
+    def count(self) -> int:
+        return sum(self._consumer.get_watermark_offsets(place, timeout=30)[1] for place in self._places)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def judge(world: World, contender: Contender, prefix: str) -> dict[str, int]:
+    """What the checker of the tests says of the run's topics."""
+    checker = contender.checker(world, prefix)
+    try:
+        checker.collect(600)
+        report = checker.report()
+    finally:
+        checker.close()
+    return {
+        "committed": report.committed,
+        "lost": len(report.lost),
+        "unexpected": len(report.unexpected),
+        "differing": len(report.differing),
+        "disordered": len(report.disordered),
+        "duplicates": report.duplicates,
+    }
+
