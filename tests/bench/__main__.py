@@ -20,11 +20,11 @@ from bench.bench import Bench
 
 from kit import process
 
-PARTS = ("drain",)
+PARTS = ("drain", "latency", "growth", "memory", "outage")
 
 
 def measure_part(name: str, options: argparse.Namespace) -> None:
-    bench = Bench(options.rounds, options.rows)
+    bench = Bench(options.rounds, options.rows, options.gigabytes)
     sha, dirty = result.commit()
     began = time.monotonic()
     report: dict[str, Any] = {
@@ -49,6 +49,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="limit, floor and walrelay, in three minutes")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=500_000, help="events of the drain")
+    parser.add_argument("--gigabytes", type=float, default=2, help="WAL that piles up while Kafka is down")
     parser.add_argument("--output", type=Path, default=result.DIRECTORY, help="directory of the JSON")
     options = parser.parse_args()
     process.raise_on_termination()

@@ -11,14 +11,12 @@ from bench import measure
 from bench.contenders import Contender
 from bench.world import Load, Servers, World
 
-COLUMNS = ("seconds", "rows_per_s", "cpu_us", "walsender_cpu_us", "broker_cpu_us", "requests_per_s", "peak_rss_mb")
-
 
 class Bench:
     """The options of a run of the benchmark, and the parameters that a part chose."""
 
-    def __init__(self, rounds: int, rows: int) -> None:
-        self.rounds, self.rows = rounds, rows
+    def __init__(self, rounds: int, rows: int, gigabytes: float = 1) -> None:
+        self.rounds, self.rows, self.gigabytes = rounds, rows, gigabytes
         self.chosen: dict[str, Any] = {}
         self._began = time.monotonic()
 
@@ -48,11 +46,12 @@ class Bench:
                 yield number, contender
 
     def drains(
-        self, world: World, case: str, contenders: Sequence[type[Contender]], events: int | None = None
+        self, world: World, case: str, contenders: Sequence[type[Contender]], per: int | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Let each contender drain the world's backlog in each round."""
+        """Let each contender drain the world's backlog in each round; figures per event, or per one
+        of so many things."""
         for number, contender in self.in_turn(contenders):
-            run = measure.drain(world, contender(), events)
+            run = measure.drain(world, contender(), per)
             yield self.row(case, contender, number, run)
 
     def row(self, case: str, contender: type[Contender], number: int, run: dict[str, Any]) -> dict[str, Any]:

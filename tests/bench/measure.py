@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Callable
 
 from confluent_kafka import Consumer, TopicPartition
 
@@ -65,48 +65,68 @@ class Meter:
         return sum(seconds for pid, seconds in self.cpu.items() if pid != self.walsender)
 
 
-def drain(world: World, contender: Contender, events: int | None = None) -> dict[str, Any]:
-    """A run of the contender over the whole backlog: {"figures": …, "check": …}.
+def drain(
+    world: World,
+    contender: Contender,
+    per: int | None = None,
+    afterwards: Callable[[], Figures] | None = None,
+) -> dict[str, Any]:
+    """A run of the contender over the whole backlog: {"figures", "check", "order_promised"}.
 
     The time begins when the slot is read (without a slot: when the process starts), and ends when
     the slot is confirmed to the end of the backlog; for who confirms late, when everything is in
-    Kafka. Wrong when the contender ends before.
+    Kafka. Figures are per event, or per one of `per` things; `afterwards` is called while the
+    contender has nothing more to do and gives further ones. Wrong when the contender ends before.
     """
-    count = events or world.load.rows
+    things = per or world.load.rows
     name = world.next_run(contender.publishes)
     prefix = f"{name}."
     if contender.plugin:
         world.copy_slot(name, contender.plugin)
     contender.prepare(world, name, prefix)
-    end = End(world, contender, name, prefix, count)
-    meter = Meter(world, contender, name)
     requests = world.kafka.produce_requests() if contender.publishes else 0
-    try:
+    with Goal(world, contender, name, prefix) as goal:
         contender.start()
-        end.wait_begin()
-        meter.begin()
-        began = time.monotonic()
-        end.wait(meter)
-        seconds = time.monotonic() - began
-        figures = {"seconds": seconds, "rows_per_s": count / seconds, **meter.figures(count)}
-        if contender.confirms_late and contender.plugin:
-            figures["confirmed_seconds"] = end.wait_confirmed(began)
-    finally:
-        contender.stop()
-        end.close()
+        try:
+            figures = _race(goal, things)
+            figures.update(afterwards() if afterwards else {})
+        finally:
+            contender.stop()
     if contender.publishes:
-        figures["requests_per_s"] = (world.kafka.produce_requests() - requests) / seconds
+        requests = world.kafka.produce_requests() - requests
+        figures["requests_per_s"] = requests / figures["seconds"]
     check = judge(world, contender, prefix) if contender.publishes else {}
     world.forget_run(name)
     return {"figures": figures, "check": check, "order_promised": contender.keeps_order}
 
 
-class End:
-    """Knows when a drain begins and when it is over."""
+def _race(goal: "Goal", things: int) -> Figures:
+    meter = Meter(goal.world, goal.contender, goal.slot)
+    goal.wait_begin()
+    meter.begin()
+    began = time.monotonic()
+    goal.wait(meter)
+    seconds = time.monotonic() - began
+    figures = {"seconds": seconds, "rows_per_s": things / seconds, **meter.figures(things)}
+    if goal.contender.confirms_late and goal.contender.plugin:
+        goal.wait_confirmed()
+        figures["confirmed_seconds"] = time.monotonic() - began
+    return figures
 
-    def __init__(self, world: World, contender: Contender, slot: str, prefix: str, events: int) -> None:
-        self.world, self.contender, self.slot, self.events = world, contender, slot, events
+
+class Goal:
+    """Knows when a drain begins and when it is over. A context manager."""
+
+    def __init__(self, world: World, contender: Contender, slot: str, prefix: str) -> None:
+        self.world, self.contender, self.slot = world, contender, slot
         self.counter = Counter(world, prefix) if contender.confirms_late else None
+
+    def __enter__(self) -> "Goal":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.counter:
+            self.counter.close()
 
     def wait_begin(self) -> None:
         if self.contender.plugin:
@@ -128,17 +148,11 @@ class End:
                 return True
             raise Wrong(f"{self.contender.name} ended:\n{self.contender.log_text()[-3000:]}")
         if self.counter:
-            return self.counter.count() >= self.events
+            return self.counter.count() >= self.world.load.rows
         return self.contender.publishes and self.world.is_confirmed(self.slot)
 
-    def wait_confirmed(self, began: float) -> float:
-        """Seconds until the slot was confirmed, too; after ten minutes that is said instead."""
+    def wait_confirmed(self) -> None:
         wait_until(lambda: self.world.is_confirmed(self.slot), 600, "the slot is confirmed", interval=TICK)
-        return time.monotonic() - began
-
-    def close(self) -> None:
-        if self.counter:
-            self.counter.close()
 
 
 class Counter:

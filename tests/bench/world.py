@@ -182,6 +182,10 @@ class World:
         """Has the slot's position reached the end of the backlog?"""
         return bool(self._of_slot(slot, f"confirmed_flush_lsn >= '{self.end}'"))
 
+    def kept_bytes(self, slot: str) -> int:
+        """WAL that the server keeps for the slot."""
+        return int(self._of_slot(slot, "pg_current_wal_lsn() - restart_lsn"))
+
     def walsender(self, slot: str) -> int:
         """Process id of the walsender that streams from the slot; 0 when nobody does."""
         return int(self._of_slot(slot, "active_pid") or 0)

@@ -1,0 +1,44 @@
+"""How cost grows with what there is more of: one case for each value, walrelay beside the limit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Iterator
+
+from bench.bench import Bench
+from bench.contenders import Limit, Walrelay
+from bench.world import Load, World
+
+ROUNDS = 3
+BYTES = 150_000_000  # of payloads at most in one case
+
+AXES: dict[str, tuple[int, ...]] = {
+    "partitions": (1, 6, 50),
+    "payload": (100, 1_000, 10_000, 100_000, 900_000),
+    "topics": (1, 10, 100, 1_000),
+    "keys": (10, 1_000, 1_000_000),
+    "tables": (1, 10, 50),
+    "each": (1, 10, 100, 1_000),
+}
+NAMES = {"each": "rows per transaction"}
+
+
+def cases(rows: int) -> Iterator[tuple[str, Load]]:
+    """Name and load; the same events but for one thing, and fewer when they are large."""
+    plain = Load(rows=rows)
+    for axis, values in AXES.items():
+        for value in values:
+            load = replace(plain, **{axis: value})
+            fewer = max(min(rows, BYTES // load.payload) // load.each, 1) * load.each
+            yield f"{NAMES.get(axis, axis)} {value}", replace(load, rows=fewer)
+
+
+def run(bench: Bench) -> Iterator[dict[str, Any]]:
+    bench.rounds = min(bench.rounds, ROUNDS)
+    rows = bench.rows // 2
+    bench.parameters(Load(rows=rows), most_payload_bytes=BYTES)
+    with bench.servers() as servers:
+        for name, load in cases(rows):
+            with World(servers, load) as world:
+                bench.fill(world)
+                yield from bench.drains(world, name, (Limit, Walrelay))
