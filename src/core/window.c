@@ -134,6 +134,27 @@ static size_t header_room(const struct message *m)
     return m->nheaders + (m->given_timestamp.ptr ? 1 : 0);
 }
 
+static bool same(struct slice a, struct slice b)
+{
+    return a.ptr && a.ptr == b.ptr && a.len == b.len;
+}
+
+/* Where among the headers the same bytes stand; nheaders if nowhere. */
+static size_t header_with(const struct message *m, struct slice value)
+{
+    size_t i = 0;
+
+    while (i < m->nheaders && !same(m->headers[i].value, value))
+        i++;
+    return i;
+}
+
+/* What people read of an event usually is its key or a header too, and is kept once. */
+static size_t extra(const struct message *m, struct slice s)
+{
+    return same(m->key, s) || header_with(m, s) < m->nheaders ? 0 : s.len;
+}
+
 static size_t block_size(const struct message *m)
 {
     size_t size = header_room(m) * sizeof(struct header);
@@ -141,7 +162,8 @@ static size_t block_size(const struct message *m)
     for (size_t i = 0; i < m->nheaders; i++)
         size += m->headers[i].value.len;
     return align8(size + m->key.len + m->payload.len + m->given_timestamp.len +
-                  m->event_id.len + m->event_type.len + m->aggregate_id.len);
+                  extra(m, m->event_id) + extra(m, m->event_type) +
+                  extra(m, m->aggregate_id));
 }
 
 static size_t cost_of(const struct message *m, size_t block)
@@ -166,6 +188,16 @@ static struct slice copy(char **to, struct slice from)
     return s;
 }
 
+static struct slice copy_extra(char **to, struct slice from, const struct message *m,
+                               const struct entry *entry)
+{
+    size_t i = header_with(m, from);
+
+    if (same(m->key, from))
+        return entry->key;
+    return i < m->nheaders ? entry->headers[i].value : copy(to, from);
+}
+
 static void fill(struct entry *entry, const struct message *m, char *block)
 {
     struct header *headers = (struct header *)(void *)block;
@@ -184,9 +216,9 @@ static void fill(struct entry *entry, const struct message *m, char *block)
     entry->commit_ms = m->commit_ms;
     entry->given_timestamp = copy(&to, m->given_timestamp);
     entry->table = m->table;
-    entry->event_id = copy(&to, m->event_id);
-    entry->event_type = copy(&to, m->event_type);
-    entry->aggregate_id = copy(&to, m->aggregate_id);
+    entry->event_id = copy_extra(&to, m->event_id, m, entry);
+    entry->event_type = copy_extra(&to, m->event_type, m, entry);
+    entry->aggregate_id = copy_extra(&to, m->aggregate_id, m, entry);
     entry->lsn = m->lsn;
 }
 

@@ -263,6 +263,36 @@ static void without_a_timestamp_column_there_is_nothing_to_replace(void **state)
     window_free(window);
 }
 
+static void what_people_read_is_kept_once(void **state)
+{
+    enum { LONG = 1000 };
+    struct window *window = window_new(ENTRIES, BYTES);
+    char id[LONG];
+    char key[LONG];
+    struct header header = {slice_of("id"), {id, LONG}};
+    struct message message = {.headers = &header,
+                              .nheaders = 1,
+                              .key = {key, LONG},
+                              .event_id = {id, LONG},
+                              .aggregate_id = {key, LONG}};
+    const struct entry *entry;
+
+    (void)state;
+    memset(id, 'i', LONG);
+    memset(key, 'k', LONG);
+    assert_true(window_add(window, &message, 0));
+    memset(id, 'x', LONG);
+    memset(key, 'x', LONG);
+    entry = window_entry(window, 0);
+    assert_ptr_equal(entry->event_id.ptr, entry->headers[0].value.ptr);
+    assert_ptr_equal(entry->aggregate_id.ptr, entry->key.ptr);
+    assert_int_equal(entry->key.ptr[LONG - 1], 'k');
+    assert_int_equal(entry->event_id.ptr[LONG - 1], 'i');
+    /* here the two thousand bytes, in librdkafka the header once more */
+    assert_in_range(window_cost_bytes(window), 3 * LONG, 4 * LONG - 1);
+    window_free(window);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +301,7 @@ int main(void)
         cmocka_unit_test(absent_stays_absent_and_empty_stays_empty),
         cmocka_unit_test(the_commit_time_takes_the_place_of_the_timestamp_once),
         cmocka_unit_test(without_a_timestamp_column_there_is_nothing_to_replace),
+        cmocka_unit_test(what_people_read_is_kept_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
