@@ -1,4 +1,4 @@
-"""./dev bench: see tests/bench/benchmarks.md for what is measured and how.
+"""./dev bench: docs/benchmarks.md says what is measured and how.
 
 ./dev bench                 all parts
 ./dev bench NAME...         these parts

@@ -1,4 +1,4 @@
-"""A part's result: docs/benchmarks/PART.json, and what is computed from its runs.
+"""A part's result: docs/benchmarks/PART.json. What is computed from it is in figures.py.
 
 {"part", "commit", "dirty", "began", "seconds", "machine": {…}, "rounds", "parameters": {…},
  "runs": [{"case", "contender", "round", "figures": {…}, "check": {…}, "order_promised"}]}
@@ -9,11 +9,9 @@ from __future__ import annotations
 import json
 import platform
 import re
-import statistics
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterable, Mapping
+from typing import Any, Mapping
 
 import confluent_kafka
 
@@ -25,15 +23,6 @@ DIRECTORY = ROOT / "docs" / "benchmarks"
 Run = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Median:
-    """Of the rounds of one case and contender."""
-
-    median: float
-    least: float
-    most: float
-
-
 def is_right(run: Run) -> bool:
     """Nothing lost, nothing invented, and in order where order is promised."""
     check = run.get("check") or {}
@@ -43,27 +32,11 @@ def is_right(run: Run) -> bool:
     return wrong == 0
 
 
-def medians(runs: Iterable[Run], case: str, contender: str, figure: str) -> Median | None:
-    """None when there is no such run, or one of them went wrong: then it has no figures."""
-    mine = [run for run in runs if run["case"] == case and run["contender"] == contender]
-    values = [run["figures"][figure] for run in mine if figure in run["figures"]]
-    if not values or not all(is_right(run) for run in mine):
-        return None
-    return Median(statistics.median(values), min(values), max(values))
-
-
 def write(directory: Path, part: str, result: Mapping[str, Any]) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{part}.json"
     path.write_text(json.dumps(result, indent=1) + "\n")
     return path
-
-
-def read(directory: Path, part: str) -> dict[str, Any] | None:
-    """None: this part was not measured."""
-    path = directory / f"{part}.json"
-    found: dict[str, Any] | None = json.loads(path.read_text()) if path.exists() else None
-    return found
 
 
 def commit() -> tuple[str, bool]:
