@@ -69,6 +69,14 @@ class Contender:
         """Have all processes ended by themselves and without an error?"""
         return all(child.poll() == 0 for child in self._children)
 
+    def serving(self, world: World, slot: str) -> list[int]:
+        """The processes of PostgreSQL that work for it now."""
+        return [pid for pid in [world.walsender(slot)] if pid]
+
+    def finished(self, world: World) -> bool:
+        """Without a slot only: is the backlog published and marked so?"""
+        raise NotImplementedError
+
     def log_text(self) -> str:
         return self._log.read_text(errors="replace")
 
@@ -232,7 +240,9 @@ def signal_quietly(pid: int) -> None:
 
 def all_contenders() -> dict[str, type[Contender]]:
     """Every contender by its name."""
+    from bench.poller import Poller1, Poller4
+
     found: dict[str, Any] = {}
-    for contender in (Limit, Floor0, Floor50, Walrelay, Kcat):
+    for contender in (Limit, Floor0, Floor50, Walrelay, Kcat, Poller1, Poller4):
         found[contender.name] = contender
     return found

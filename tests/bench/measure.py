@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 from confluent_kafka import Consumer, TopicPartition
 
@@ -30,21 +30,22 @@ class Meter:
     world: World
     contender: Contender
     slot: str
-    before: float = 0  # CPU seconds of the contender
+    before: dict[int, float] = field(default_factory=dict)  # of `cpu`, when it began
     broker_before: float = 0
-    walsender: int = 0
+    serving: list[int] = field(default_factory=list)  # the contender's processes of PostgreSQL
     cpu: dict[int, float] = field(default_factory=dict)  # of each process, so far
     peak_kb: dict[int, int] = field(default_factory=dict)
 
     def begin(self) -> None:
-        self.walsender = self.world.walsender(self.slot) if self.contender.plugin else 0
         self.broker_before = process.cpu_seconds(self.world.kafka.pid)
         self.look()
-        self.before = self._own()
+        self.before = dict(self.cpu)
 
     def look(self) -> None:
         """Processes take their figures with them: read while they live."""
-        for pid in [*self.contender.pids(), *([self.walsender] if self.walsender else [])]:
+        if not self.serving:
+            self.serving = self.contender.serving(self.world, self.slot)
+        for pid in [*self.contender.pids(), *self.serving]:
             with suppress(OSError, LookupError):
                 self.cpu[pid] = process.cpu_seconds(pid)
                 self.peak_kb[pid] = process.peak_rss_kb(pid)
@@ -52,17 +53,17 @@ class Meter:
     def figures(self, events: int) -> Figures:
         self.look()
         broker = process.cpu_seconds(self.world.kafka.pid) - self.broker_before
-        ret = {
-            "cpu_us": (self._own() - self.before) / events * 1e6,
+        own = self.cpu.keys() - set(self.serving)
+        return {
+            "cpu_us": self._used(own) / events * 1e6,
+            "walsender_cpu_us": self._used(self.serving) / events * 1e6,
             "broker_cpu_us": broker / events * 1e6,
-            "peak_rss_mb": sum(kb for pid, kb in self.peak_kb.items() if pid != self.walsender) / 1024,
+            "peak_rss_mb": sum(self.peak_kb[pid] for pid in own) / 1024,
         }
-        if self.walsender:
-            ret["walsender_cpu_us"] = self.cpu.get(self.walsender, 0) / events * 1e6
-        return ret
 
-    def _own(self) -> float:
-        return sum(seconds for pid, seconds in self.cpu.items() if pid != self.walsender)
+    def _used(self, pids: Iterable[int]) -> float:
+        """CPU seconds of processes since the beginning, or since their own."""
+        return sum(self.cpu.get(pid, 0) - self.before.get(pid, 0) for pid in pids)
 
 
 def drain(
@@ -147,6 +148,8 @@ class Goal:
             if self.contender.succeeded() and not self.contender.publishes:
                 return True
             raise Wrong(f"{self.contender.name} ended:\n{self.contender.log_text()[-3000:]}")
+        if self.contender.plugin is None:
+            return self.contender.finished(self.world)
         if self.counter:
             return self.counter.count() >= self.world.load.rows
         return self.contender.publishes and self.world.is_confirmed(self.slot)
