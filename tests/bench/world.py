@@ -124,6 +124,12 @@ class World:
         self.mark_end()
         self.conn.execute("CHECKPOINT")  # so that no contender has the disk to itself less than others
 
+    def start_over(self) -> None:
+        """No rows and no held slot: what comes next is written while a contender runs."""
+        self.postgres.drop_slot(HELD)
+        self.conn.execute(f"TRUNCATE {', '.join(self.tables)}")
+        self._ids = []
+
     def mark_end(self) -> None:
         """The end of the WAL is where contenders have to get; a little more lies behind it."""
         row = self.conn.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
@@ -177,6 +183,10 @@ class World:
         self.conn.execute(
             "SELECT pg_copy_logical_replication_slot(%s, %s, false, %s)", [HELD, name, plugin]
         )
+
+    def make_slot(self, name: str, plugin: str) -> None:
+        """A slot `name` that begins now."""
+        self.conn.execute("SELECT pg_create_logical_replication_slot(%s, %s)", [name, plugin])
 
     def is_confirmed(self, slot: str) -> bool:
         """Has the slot's position reached the end of the backlog?"""
