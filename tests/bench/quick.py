@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
 from bench.bench import Bench
-from bench.contenders import Floor0, Floor50, Limit, Walrelay
+from bench.contenders import Contender, Floor0, Floor50, Limit, Walrelay
+from bench.figures import Place, by_round, ratio
 from bench.result import is_right
 from bench.stopwatch import latency
 from bench.world import Load, World
@@ -32,26 +32,19 @@ def quick(rows: int) -> int:
     if not all(map(is_right, runs)):
         print("not everything arrived, or not in order: these times mean nothing")
         return 1
-    drain, cpu = ratio(runs, "drain", Limit, "seconds"), 1 / ratio(runs, "drain", Floor50, "cpu_us")
-    memory = max(values(runs, "drain", Walrelay.name, "peak_rss_mb"))
-    p50, p99 = (1 / ratio(runs, "latency", Floor0, figure) for figure in ("p50_ms", "p99_ms"))
+    drain = ratio(runs, figure("drain", Walrelay, "rows_per_s"), figure("drain", Limit, "rows_per_s"))
+    cpu = ratio(runs, figure("drain", Walrelay, "cpu_us"), figure("drain", Floor50, "cpu_us"))
+    memory = by_round(runs, figure("drain", Walrelay, "peak_rss_mb"))
+    p50, p99 = (
+        ratio(runs, figure("latency", Walrelay, name), figure("latency", Floor0, name))
+        for name in ("p50_ms", "p99_ms")
+    )
     print(
-        f"drain_ratio={drain:.2f} cpu_ratio={cpu:.2f} rss_mb={memory:.0f}"
-        f" p50_ratio={p50:.2f} p99_ratio={p99:.2f}"
+        f"drain_ratio={drain.median:.2f} cpu_ratio={cpu.median:.2f} rss_mb={max(memory.values()):.0f}"
+        f" p50_ratio={p50.median:.2f} p99_ratio={p99.median:.2f}"
     )
     return 0
 
 
-def values(runs: list[dict[str, Any]], case: str, contender: str, figure: str) -> list[float]:
-    """The figure in each round."""
-    return [
-        run["figures"][figure] for run in runs if run["case"] == case and run["contender"] == contender
-    ]
-
-
-def ratio(runs: list[dict[str, Any]], case: str, other: Any, figure: str) -> float:
-    """The other's figure by walrelay's, both medians."""
-    ours, theirs = (
-        statistics.median(values(runs, case, name, figure)) for name in (Walrelay.name, other.name)
-    )
-    return theirs / ours
+def figure(case: str, contender: type[Contender], name: str) -> Place:
+    return Place(case, contender.name, name)

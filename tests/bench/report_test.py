@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from bench.figures import NoFigure, Place, Results, Spread, by_round, medians, r
 from bench.plots import plots
 from bench.result import Run
 
-needs_gnuplot = pytest.mark.skipif(shutil.which("gnuplot") is None, reason="there is no gnuplot")
 
 
 def run(contender: str, number: int, rate: float, case: str = "", **more: Any) -> Run:
@@ -241,7 +239,6 @@ def test_a_plot_holds_the_figures_and_no_bar_for_who_was_wrong() -> None:
     assert '"wrong in 1 of 1 rounds"' in script and "77" not in script
 
 
-@needs_gnuplot
 def test_a_plot_without_a_single_point_can_be_drawn(tmp_path: Path) -> None:
     late = {**run("walrelay", 1, 0, "200/s x1"), "figures": {"achieved_rate": 150}}
     lost = [run("walrelay", 1, 9, case, check={"lost": 1}) for case in ("topics 1", "payload 100", "")]
@@ -275,7 +272,6 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@needs_gnuplot
 def test_equal_results_give_equal_files(tree: Path) -> None:
     first = {path: path.read_bytes() for path in report.write(tree)}
     svg = [path.name for path in first if path.suffix == ".svg"]
@@ -284,7 +280,6 @@ def test_equal_results_give_equal_files(tree: Path) -> None:
     assert report.stale(tree) == []
 
 
-@needs_gnuplot
 def test_a_change_by_hand_is_found_and_a_plot_of_yesterday_goes(tree: Path) -> None:
     old = tree / "docs" / "benchmarks" / "old.svg"
     old.touch()
@@ -295,7 +290,6 @@ def test_a_change_by_hand_is_found_and_a_plot_of_yesterday_goes(tree: Path) -> N
     assert report.stale(tree) == [page]
 
 
-@needs_gnuplot
 def test_every_plot_that_a_page_shows_is_there(tree: Path) -> None:
     report.write(tree)
     for page in (tree / "README.md", tree / "docs" / "benchmarks.md"):

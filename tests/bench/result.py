@@ -40,8 +40,9 @@ def write(directory: Path, part: str, result: Mapping[str, Any]) -> Path:
 
 
 def commit() -> tuple[str, bool]:
-    """The commit that is measured, and whether the tree differs from it."""
-    return _say("git", "-C", ROOT, "rev-parse", "HEAD"), bool(_say("git", "-C", ROOT, "status", "--porcelain"))
+    """The commit that is measured, and whether the tree differs from it in more than results."""
+    changes = _say("git", "-C", ROOT, "status", "--porcelain", "--", ".", ":!docs/benchmarks")
+    return _say("git", "-C", ROOT, "rev-parse", "HEAD"), bool(changes)
 
 
 def machine() -> dict[str, Any]:
