@@ -15,7 +15,7 @@ from typing import Any, Mapping
 
 import confluent_kafka
 
-from kit.jars import POM, java
+from kit.jars import KAFKA, java
 from kit.postgres import Postgres
 from kit.relay import ROOT, relay_binary
 
@@ -59,7 +59,7 @@ def machine() -> dict[str, Any]:
         "wal2json": _package("postgresql-15-wal2json"),
         "librdkafka": _package("librdkafka1"),
         "librdkafka_of_the_checker": confluent_kafka.libversion()[0],
-        "kafka": _first(r"<kafka.version>(.*)</kafka.version>", POM.read_text()),
+        "kafka": KAFKA.version("kafka"),
         "java": _first(r'version "(.*?)"', _say(java(), "-version")),
         "walrelay": _say(relay_binary(), "--version"),
     }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import re
 import secrets
 import shlex
 import sys
@@ -20,7 +19,7 @@ import psycopg
 
 from kit import process
 from kit.checker import Record, Report
-from kit.jars import POM
+from kit.jars import KAFKA
 from kit.kafka import Kafka
 from kit.lab import TABLE, Lab
 from kit.postgres import Postgres
@@ -214,12 +213,6 @@ Ctrl-C stops it all.""")
         ENV_FILE.unlink(missing_ok=True)
 
 
-def kafka_version() -> str:
-    found = re.search(r"<kafka.version>(.*?)</", POM.read_text())
-    assert found is not None
-    return found.group(1)
-
-
 def run(once: bool) -> bool:
     """Start everything, play, stop everything."""
     with ExitStack() as stack:
@@ -227,7 +220,7 @@ def run(once: bool) -> bool:
         ((version,),) = postgres.execute("SHOW server_version")
         say(f"PostgreSQL {version.split()[0]} on 127.0.0.1:{postgres.port}")
         kafka = stack.enter_context(Kafka())
-        say(f"Kafka {kafka_version()} on {kafka.bootstrap}")
+        say(f"Kafka {KAFKA.version('kafka')} on {kafka.bootstrap}")
         lab = stack.enter_context(Lab(postgres, kafka, "shop", prefix=TOPICS))
         lab.topic("order", partitions=3)
         demo = Demo(lab)

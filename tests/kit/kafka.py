@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
 
 from kit import process
-from kit.jars import POM, java, kafka_jars
+from kit.jars import KAFKA, LOGGING, java
 from kit.wait import wait_until
 
 PLAIN = "PLAINTEXT"
@@ -61,7 +61,7 @@ class Kafka:
         self.cluster_id: str = controller.cluster_id if controller else _random_id()
         self.ports: dict[str, int] = {}
         self.directory: Path | None = None
-        self._jars = kafka_jars()
+        self._jars = KAFKA.directory()
         self._child: subprocess.Popen[bytes] | None = None
         self._admin: AdminClient | None = None
 
@@ -315,7 +315,7 @@ class Kafka:
         ]  # fmt: skip
 
     def _command(self, main_class: str, *args: str | Path, options: Sequence[str] = ()) -> list[str]:
-        logging = f"-Dlog4j2.configurationFile={POM.parent / 'log4j2.properties'}"
+        logging = f"-Dlog4j2.configurationFile={LOGGING}"
         scratch = f"-Djava.io.tmpdir={self.directory}"
         return [java(), *JVM, *options, logging, scratch, "-cp", f"{self._jars}/*", main_class, *map(str, args)]
 
