@@ -41,6 +41,8 @@ class Contender:
     publishes: ClassVar[bool] = True
     # Confirms by a timer of its own, so its time ends when everything is in Kafka.
     confirms_late: ClassVar[bool] = False
+    # Confirms also the last transaction while nobody writes.
+    confirms_last: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._children: list[subprocess.Popen[bytes]] = []
@@ -240,9 +242,10 @@ def signal_quietly(pid: int) -> None:
 
 def all_contenders() -> dict[str, type[Contender]]:
     """Every contender by its name."""
+    from bench.debezium import Debezium, DebeziumTuned
     from bench.poller import Poller1, Poller4
 
     found: dict[str, Any] = {}
-    for contender in (Limit, Floor0, Floor50, Walrelay, Kcat, Poller1, Poller4):
+    for contender in (Limit, Floor0, Floor50, Walrelay, Kcat, Debezium, DebeziumTuned, Poller1, Poller4):
         found[contender.name] = contender
     return found

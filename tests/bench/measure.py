@@ -109,7 +109,7 @@ def _race(goal: "Goal", things: int) -> Figures:
     goal.wait(meter)
     seconds = time.monotonic() - began
     figures = {"seconds": seconds, "rows_per_s": things / seconds, **meter.figures(things)}
-    if goal.contender.confirms_late and goal.contender.plugin:
+    if goal.contender.confirms_late and goal.contender.confirms_last and goal.contender.plugin:
         goal.wait_confirmed()
         figures["confirmed_seconds"] = time.monotonic() - began
     return figures

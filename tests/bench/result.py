@@ -15,6 +15,7 @@ from typing import Any, Mapping
 
 import confluent_kafka
 
+from bench.debezium import JARS
 from kit.jars import KAFKA, java
 from kit.postgres import Postgres
 from kit.relay import ROOT, relay_binary
@@ -60,6 +61,7 @@ def machine() -> dict[str, Any]:
         "librdkafka": _package("librdkafka1"),
         "librdkafka_of_the_checker": confluent_kafka.libversion()[0],
         "kafka": KAFKA.version("kafka"),
+        "debezium": JARS.version("debezium"),
         "java": _first(r'version "(.*?)"', _say(java(), "-version")),
         "walrelay": _say(relay_binary(), "--version"),
     }
