@@ -208,16 +208,33 @@ static bool read_column_field(struct jsonscan *c, struct column *column, unsigne
     }
 }
 
+/* {"name":…,"value":… is how a column begins in a stream without types: as much of it as
+ * is there. */
+static bool read_usual_fields(struct jsonscan *c, struct column *column, unsigned *seen)
+{
+    if (!jsonscan_string(c, &column->name))
+        return false;
+    *seen = 1U << KEY_NAME;
+    if (!JSONSCAN_TAKE(c, ",\"value\":"))
+        return true;
+    *seen |= 1U << KEY_VALUE;
+    return jsonscan_scalar(c, &column->value);
+}
+
 static bool read_column(struct jsonscan *c, struct column *column, unsigned *seen)
 {
     *column = (struct column){{0}, {0}, {0}};
     *seen = 0;
-    if (!jsonscan_take(c, '{'))
+    if (JSONSCAN_TAKE(c, "{\"name\":")) {
+        if (!read_usual_fields(c, column, seen))
+            return false;
+    } else if (!jsonscan_take(c, '{') || !read_column_field(c, column, seen)) {
         return jsonscan_fail(c, "no column where one belongs");
-    do {
+    }
+    while (jsonscan_take(c, ',')) {
         if (!read_column_field(c, column, seen))
             return false;
-    } while (jsonscan_take(c, ','));
+    }
     if (!jsonscan_take(c, '}'))
         return jsonscan_fail(c, "no comma between the fields of a column");
     return true;
