@@ -24,7 +24,8 @@ class Poller(Contender):
         world.conn.execute(f"UPDATE {table} SET processed_at = NULL WHERE processed_at IS NOT NULL")
         world.conn.execute(f"VACUUM ANALYZE {table}")
         self.command = [
-            PROGRAMS / "poller", f"{world.dsn} application_name=poller", prefix, world.kafka.bootstrap, str(LIMIT), str(INTERVAL_MS)
+            PROGRAMS / "poller", f"{world.dsn} application_name=poller", prefix, world.kafka.bootstrap,
+            str(LIMIT), str(INTERVAL_MS),
         ]  # fmt: skip
 
     def start(self) -> None:
