@@ -55,9 +55,9 @@ __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *form
     va_list arguments;
 
     va_start(arguments, format);
-    fputs("poller: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    (void)fputs("poller: ", stderr);
+    (void)vfprintf(stderr, format, arguments);
+    (void)fputc('\n', stderr);
     va_end(arguments);
     _exit(1);
 }
@@ -120,7 +120,7 @@ static void on_report(rd_kafka_t *producer, const rd_kafka_message_t *message,
     (void)producer;
     if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR)
         return;
-    fprintf(stderr, "poller: %s\n", rd_kafka_err2str(message->err));
+    (void)fprintf(stderr, "poller: %s\n", rd_kafka_err2str(message->err));
     poller->failed++;
 }
 
@@ -172,8 +172,8 @@ static void produce(struct poller *poller, const PGresult *rows, int row)
     char topic[256];
     rd_kafka_resp_err_t error;
 
-    snprintf(topic, sizeof(topic), "%s%s", poller->prefix,
-             text_at(rows, row, AGGREGATE_TYPE).bytes);
+    (void)snprintf(topic, sizeof(topic), "%s%s", poller->prefix,
+                   text_at(rows, row, AGGREGATE_TYPE).bytes);
     error = rd_kafka_producev(
         poller->producer, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_KEY(key.bytes, key.length),
         RD_KAFKA_V_VALUE((void *)(uintptr_t)payload.bytes, payload.length),

@@ -63,9 +63,9 @@ __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *form
     va_list arguments;
 
     va_start(arguments, format);
-    fputs("stopwatch: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
+    (void)fputs("stopwatch: ", stderr);
+    (void)vfprintf(stderr, format, arguments);
+    (void)fputc('\n', stderr);
     va_end(arguments);
     _exit(1);
 }
@@ -120,7 +120,7 @@ static PGconn *connect_writer(const struct options *options)
 
     if (PQstatus(conn) != CONNECTION_OK)
         die("%s", PQerrorMessage(conn));
-    snprintf(insert, sizeof(insert), INSERT, options->payload);
+    (void)snprintf(insert, sizeof(insert), INSERT, options->payload);
     PQclear(PQexec(conn, "SET synchronous_commit = on"));
     prepare(conn, "begin", "BEGIN");
     prepare(conn, "insert", insert);
@@ -166,7 +166,7 @@ static void send_insert(const struct writer *writer, long transaction)
     const char *values[] = {text[0], text[1], text[2], text[3], text[4]};
 
     for (int i = 0; i < 5; i++)
-        snprintf(text[i], sizeof(text[i]), "%ld", numbers[i]);
+        (void)snprintf(text[i], sizeof(text[i]), "%ld", numbers[i]);
     send_prepared(writer->conn, "insert", 5, values);
 }
 
@@ -329,7 +329,7 @@ static bool take(struct run *run, const rd_kafka_message_t *message)
     long event;
 
     if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        fprintf(stderr, "stopwatch: %s\n", rd_kafka_message_errstr(message));
+        (void)fprintf(stderr, "stopwatch: %s\n", rd_kafka_message_errstr(message));
         return false;
     }
     event = event_of(run, message);
@@ -345,8 +345,8 @@ static void tell_counting(const struct run *run, bool *told)
     if (*told || now_ns() < due_ns(run, run->warmup))
         return;
     *told = true;
-    puts("counting");
-    fflush(stdout);
+    (void)puts("counting");
+    (void)fflush(stdout);
 }
 
 static void consume(struct run *run, rd_kafka_t *consumer)
@@ -434,15 +434,16 @@ static void print_result(const struct run *run)
     long arrived;
     double *sorted = latencies(run, &arrived);
 
-    printf("{\"events\": %ld, \"missing\": %ld, ", run->counted, run->counted - arrived);
-    printf("\"achieved_rate\": %.1f, ", achieved_rate(run));
-    printf("\"p50_ms\": %.3f, ", quantile(sorted, arrived, 500));
-    printf("\"p90_ms\": %.3f, ", quantile(sorted, arrived, 900));
-    printf("\"p99_ms\": %.3f, ", quantile(sorted, arrived, 990));
-    printf("\"p999_ms\": %.3f, ", quantile(sorted, arrived, 999));
-    printf("\"max_ms\": %.3f, ", quantile(sorted, arrived, 1000));
-    printf("\"commit_p50_ms\": %.3f}\n", commit_ms(run));
-    fflush(stdout);
+    (void)printf("{\"events\": %ld, \"missing\": %ld, ", run->counted,
+                 run->counted - arrived);
+    (void)printf("\"achieved_rate\": %.1f, ", achieved_rate(run));
+    (void)printf("\"p50_ms\": %.3f, ", quantile(sorted, arrived, 500));
+    (void)printf("\"p90_ms\": %.3f, ", quantile(sorted, arrived, 900));
+    (void)printf("\"p99_ms\": %.3f, ", quantile(sorted, arrived, 990));
+    (void)printf("\"p999_ms\": %.3f, ", quantile(sorted, arrived, 999));
+    (void)printf("\"max_ms\": %.3f, ", quantile(sorted, arrived, 1000));
+    (void)printf("\"commit_p50_ms\": %.3f}\n", commit_ms(run));
+    (void)fflush(stdout);
     free(sorted);
 }
 
