@@ -417,16 +417,19 @@ static double commit_ms(const struct run *run)
     return median;
 }
 
-/* Counted events a second, from when the first was due to an interval after the last. */
+/* Events a second, those of the warm-up too, until an interval after the last COMMIT. */
 static double achieved_rate(const struct run *run)
 {
-    int64_t last_ns = due_ns(run, run->warmup);
+    int64_t last_ns = run->start_ns;
+    long count = 0;
 
-    for (long t = run->warmup; t < run->transactions; t++)
+    for (long t = 0; t < run->transactions; t++) {
+        count += run->sent_ns[t] != 0;
         if (run->sent_ns[t] > last_ns)
             last_ns = run->sent_ns[t];
-    return (double)run->counted * (double)NS /
-           ((double)(last_ns - due_ns(run, run->warmup)) + run->interval_ns);
+    }
+    return (double)(count * run->options.rows) * (double)NS /
+           ((double)(last_ns - run->start_ns) + run->interval_ns);
 }
 
 static void print_result(const struct run *run)
