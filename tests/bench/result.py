@@ -21,7 +21,6 @@ from kit.postgres import Postgres
 from kit.relay import ROOT, relay_binary
 
 DIRECTORY = ROOT / "docs" / "benchmarks"
-DEBEZIUM = Path(__file__).parent / "debezium" / "pom.xml"
 Run = Mapping[str, Any]
 
 
@@ -63,7 +62,6 @@ def machine() -> dict[str, Any]:
         "librdkafka_of_the_checker": confluent_kafka.libversion()[0],
         "kafka": KAFKA.version("kafka"),
         "debezium": JARS.version("debezium"),
-        "debezium": _first(r"<debezium.version>(.*)</debezium.version>", DEBEZIUM.read_text()),
         "java": _first(r'version "(.*?)"', _say(java(), "-version")),
         "walrelay": _say(relay_binary(), "--version"),
     }
