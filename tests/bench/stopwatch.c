@@ -11,9 +11,9 @@
  *
  * The events of the first WARMUP seconds are not counted, those of the SECONDS after them
  * are.  stdout gets the line "counting" when the warm-up is over, and one line of JSON
- * when all counted events have arrived, or LIMIT_S seconds after the last COMMIT. Writers
- * that are behind their schedule leave nothing out, but stop when they have taken twice
- * as long as they should: achieved_rate tells. */
+ * when all events have arrived, also those of the warm-up, or LIMIT_S seconds after the
+ * last COMMIT.  Writers that are behind their schedule leave nothing out, but stop when
+ * they have taken twice as long as they should: achieved_rate tells. */
 #include <libpq-fe.h>
 #include <librdkafka/rdkafka.h>
 
@@ -47,7 +47,7 @@ struct run {
     int64_t start_ns;
     int64_t *sent_ns, *took_ns; /* of each COMMIT, 0: was not sent */
     int64_t *arrived_ns;        /* of each event, 0: not yet */
-    atomic_long counted;        /* events that have to arrive */
+    atomic_long written;        /* events that have to arrive */
     atomic_long writing;        /* writers that go on */
 };
 
@@ -177,8 +177,7 @@ static void write_transaction(const struct writer *writer, long transaction)
     send_prepared(writer->conn, "begin", 0, NULL);
     send_insert(writer, transaction);
     finish(writer->conn);
-    if (transaction >= run->warmup)
-        atomic_fetch_add(&run->counted, run->options.rows);
+    atomic_fetch_add(&run->written, run->options.rows);
     run->sent_ns[transaction] = now_ns();
     send_prepared(writer->conn, "commit", 0, NULL);
     finish(writer->conn);
@@ -322,7 +321,7 @@ static long event_of(const struct run *run, const rd_kafka_message_t *message)
     return event >= 0 && event < run->transactions * run->options.rows ? event : -1;
 }
 
-/* Notes the message's time; is it the first copy of a counted event? */
+/* Notes the message's time; is it the first copy of an event? */
 static bool take(struct run *run, const rd_kafka_message_t *message)
 {
     int64_t now = now_ns();
@@ -336,7 +335,7 @@ static bool take(struct run *run, const rd_kafka_message_t *message)
     if (event < 0 || run->arrived_ns[event] != 0)
         return false;
     run->arrived_ns[event] = now;
-    return event >= run->warmup * run->options.rows;
+    return true;
 }
 
 /* Tells, once, that the warm-up is over. */
@@ -355,7 +354,7 @@ static void consume(struct run *run, rd_kafka_t *consumer)
     long seen = 0;
     bool told = false;
 
-    while ((deadline_ns == INT64_MAX || seen < run->counted) && now_ns() < deadline_ns) {
+    while ((deadline_ns == INT64_MAX || seen < run->written) && now_ns() < deadline_ns) {
         rd_kafka_message_t *message = rd_kafka_consumer_poll(consumer, TICK_MS);
 
         if (message != NULL) {
@@ -432,13 +431,22 @@ static double achieved_rate(const struct run *run)
            ((double)(last_ns - run->start_ns) + run->interval_ns);
 }
 
+/* Events after the warm-up whose COMMIT was sent. */
+static long counted(const struct run *run)
+{
+    long transactions = 0;
+
+    for (long t = run->warmup; t < run->transactions; t++)
+        transactions += run->sent_ns[t] != 0;
+    return transactions * run->options.rows;
+}
+
 static void print_result(const struct run *run)
 {
-    long arrived;
+    long arrived, events = counted(run);
     double *sorted = latencies(run, &arrived);
 
-    (void)printf("{\"events\": %ld, \"missing\": %ld, ", run->counted,
-                 run->counted - arrived);
+    (void)printf("{\"events\": %ld, \"missing\": %ld, ", events, events - arrived);
     (void)printf("\"achieved_rate\": %.1f, ", achieved_rate(run));
     (void)printf("\"p50_ms\": %.3f, ", quantile(sorted, arrived, 500));
     (void)printf("\"p90_ms\": %.3f, ", quantile(sorted, arrived, 900));
