@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from bench.contenders import PROGRAMS, Contender
+from bench.contenders import PROGRAMS, Contender, Floor0
 from bench.measure import Figures, Goal, Meter, Wrong, judge
 from bench.world import World, payload
 from kit import process
@@ -39,6 +39,12 @@ def latency(world: World, contender: Contender, rate: int, each: int, seconds: i
     check = judge(world, contender, f"{name}.")
     world.forget_run(name)
     return {"figures": figures, "check": check, "order_promised": contender.keeps_order}
+
+
+def warm_up(world: World, seconds: int = 60) -> None:
+    """Let the broker's JVM compile: in its first minute latency falls from run to run, whoever
+    relays. Without this the contender that comes first pays for it."""
+    latency(world, Floor0(), 1_000, 1, seconds)
 
 
 def writers(rate: int, each: int) -> int:

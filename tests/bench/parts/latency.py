@@ -6,7 +6,7 @@ from typing import Any, Iterator
 
 from bench.bench import Bench
 from bench.contenders import Contender, all_contenders
-from bench.stopwatch import WARMUP, latency
+from bench.stopwatch import WARMUP, latency, warm_up
 from bench.world import Load, Servers, World
 
 ROUNDS = 3
@@ -25,6 +25,9 @@ def run(bench: Bench) -> Iterator[dict[str, Any]]:
     known = all_contenders()
     contenders = [known[name] for name in CONTENDERS if name in known]
     with bench.servers(fsync=True) as servers:
+        bench.say("warming up the broker")
+        with World(servers, Load(rows=0)) as world:
+            warm_up(world)
         for rate in RATES:
             for each in EACH:
                 yield from at_rate(bench, servers, contenders, rate, each)
