@@ -147,7 +147,7 @@ static void wait_for_any(struct relay *relay)
     fds[n++] = (struct pollfd){relay->signal_fd, POLLIN, 0};
     n += sink_fds(relay->sink, fds + n);
     if (relay->source)
-        fds[n++] = source_fd(relay->source, relay_is_reading(relay));
+        fds[n++] = source_fd(relay->source, relay_awaits_input(relay));
     n += job_fds(relay, fds + n);
     must(poll(fds, n, timeout_of(relay)) >= 0 || errno == EINTR);
     relay->now_ms = clock_mono_ms();

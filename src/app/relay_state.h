@@ -86,6 +86,7 @@ struct relay {
     bool has_change;
     bool drained; /* the last turn found nothing to read */
     bool behind;  /* catching up: latency is lost already, large batches are worth more */
+    int64_t nap_until_ms; /* what arrives meanwhile is read then, together */
     bool acked;   /* since the position was handed to the source */
     struct ping ping;
     struct inquiry inquiry;
@@ -119,6 +120,8 @@ void relay_close_stream(struct relay *relay);
 /* relay_stream.c */
 /* Whether changes are taken now: back-pressure is that they are not. */
 bool relay_is_reading(const struct relay *relay);
+/* Whether poll(2) should tell when more arrives. */
+bool relay_awaits_input(const struct relay *relay);
 void relay_serve_stream(struct relay *relay);
 /* Reads what the source's connection has.  False: it was lost, and that is dealt with. */
 bool relay_read_source(struct relay *relay);

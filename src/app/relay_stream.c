@@ -7,6 +7,7 @@ enum {
     BEHIND_US = 1000000, /* a commit that old when the server sends it: catching up */
     PING_EVERY_MS = 2000,
     REJECTED_WAIT_MS = 1000,
+    NAP_MS = 1,
 };
 
 /* ---- reading -------------------------------------------------------------------- */
@@ -21,6 +22,11 @@ bool relay_is_reading(const struct relay *relay)
         return true;
     return relay->phase == DRAINING && relay->failure.class == ERR_NONE &&
            ledger_open(relay->ledger);
+}
+
+bool relay_awaits_input(const struct relay *relay)
+{
+    return relay_is_reading(relay) && relay->now_ms >= relay->nap_until_ms;
 }
 
 bool relay_read_source(struct relay *relay)
@@ -98,6 +104,14 @@ static bool publish_change(struct relay *relay)
     return false;
 }
 
+/* The walsender sends row by row, and each wakes who waits for it, which costs both sides
+ * more than the row.  While catching up nobody waits for a row: let some gather. */
+static void nap(struct relay *relay, int taken)
+{
+    if (relay->behind && taken > 0 && relay->phase == STREAMING)
+        relay->nap_until_ms = relay->now_ms + NAP_MS;
+}
+
 /* Reads until a read brings nothing new.  One that brought something may have left more
  * behind, in the kernel or in TLS, whatever poll(2) would say of the socket.  What has
  * been read is used up first: libpq's buffer grows with each read while room in the sink
@@ -107,6 +121,7 @@ static void take_changes(struct relay *relay)
     bool fresh = true; /* something came since the last read */
 
     relay->drained = false;
+    relay->nap_until_ms = 0;
     if (relay->has_change && !publish_change(relay))
         return;
     for (int taken = 0; taken < CHANGES_PER_TURN && relay_is_reading(relay);) {
@@ -116,6 +131,7 @@ static void take_changes(struct relay *relay)
             return;
         if (rc == 0 && !fresh) {
             relay->drained = true;
+            nap(relay, taken);
             return;
         }
         if (rc == 0 && !relay_read_source(relay))
@@ -232,8 +248,11 @@ int64_t relay_stream_deadline(const struct relay *relay)
     int64_t deadline =
         clock_min(source_deadline(relay->source), relay_watch_deadline(relay));
 
+    if (relay_is_reading(relay) && relay->drained)
+        return relay_awaits_input(relay) ? deadline
+                                         : clock_min(deadline, relay->nap_until_ms);
     if (relay_is_reading(relay))
-        return relay->drained ? deadline : relay->now_ms;
+        return relay->now_ms;
     if (!relay->ping.job)
         deadline = clock_min(deadline, relay->ping.at_ms);
     return deadline;
