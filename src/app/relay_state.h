@@ -87,7 +87,7 @@ struct relay {
     bool drained; /* the last turn found nothing to read */
     bool behind;  /* catching up: latency is lost already, large batches are worth more */
     int64_t nap_until_ms; /* what arrives meanwhile is read then, together */
-    bool acked;   /* since the position was handed to the source */
+    bool acked;           /* since the position was handed to the source */
     struct ping ping;
     struct inquiry inquiry;
     struct watch watch;

@@ -25,6 +25,7 @@ struct producer {
     size_t max_message_bytes;
     struct producer_callbacks callbacks;
     struct producer_topic *topics;
+    atomic_uint_fast64_t requests; /* counted by librdkafka's threads */
 };
 
 struct producer_topic {
@@ -95,6 +96,29 @@ static int32_t on_partition(const rd_kafka_topic_t *rkt, const void *key, size_t
     }
     return rd_kafka_msg_partitioner_murmur2_random(rkt, key, key_len, count, topic_opaque,
                                                    message_opaque);
+}
+
+static rd_kafka_resp_err_t on_request_sent(rd_kafka_t *rk, int sockfd, const char *broker,
+                                           int32_t broker_id, int16_t api_key,
+                                           int16_t api_version, int32_t correlation_id,
+                                           size_t size, void *opaque)
+{
+    enum { PRODUCE = 0 };
+    struct producer *producer = opaque;
+
+    (void)rk, (void)sockfd, (void)broker, (void)broker_id;
+    (void)api_version, (void)correlation_id, (void)size;
+    if (api_key == PRODUCE)
+        atomic_fetch_add(&producer->requests, 1);
+    return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf,
+                                  void *opaque, char *text, size_t size)
+{
+    (void)conf, (void)text, (void)size;
+    return rd_kafka_interceptor_add_on_request_sent(rk, "walrelay", on_request_sent,
+                                                    opaque);
 }
 
 /* In librdkafka's background thread, at the start and when 80 % of a token's life is
@@ -285,6 +309,8 @@ static rd_kafka_t *make(struct producer *producer, const struct producer_options
     }
     producer->batch_bytes = get_number(conf, "batch.size");
     producer->max_message_bytes = get_number(conf, "message.max.bytes");
+    must(rd_kafka_conf_interceptor_add_on_new(conf, "walrelay", on_new, producer) ==
+         RD_KAFKA_RESP_ERR_NO_ERROR);
     errno = 0;
     rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, text, sizeof(text));
     if (!rk) {
@@ -365,9 +391,12 @@ void producer_poll(struct producer *producer)
     }
 }
 
-void producer_push(struct producer *producer)
+bool producer_push(struct producer *producer)
 {
+    uint64_t before = atomic_load(&producer->requests);
+
     (void)rd_kafka_flush(producer->rk, 1);
+    return atomic_load(&producer->requests) != before;
 }
 
 size_t producer_batch_bytes(const struct producer *producer)

@@ -56,8 +56,9 @@ int producer_fd(const struct producer *producer);
 void producer_poll(struct producer *producer);
 
 /* Sends what waits for linger.ms now.  Waits up to a millisecond, as rd_kafka_flush
- * with 0 gives up before its threads wake.  Runs callbacks. */
-void producer_push(struct producer *producer);
+ * with 0 gives up before its threads wake.  Runs callbacks.  False: nothing was sent; on
+ * a busy machine these threads may sleep longer than that. */
+bool producer_push(struct producer *producer) __attribute__((warn_unused_result));
 
 /* The user's batch.size and message.max.bytes, or librdkafka's default. */
 size_t producer_batch_bytes(const struct producer *producer);

@@ -12,6 +12,8 @@ enum {
     REBUILD_MAX_MS = 10000,
     STALL_MS = 10000, /* without an acknowledgement before an operator hears of it */
     CHECK_EVERY_MS = 1000,
+    PUSH_WAIT_MS = 4,
+    PUSH_FOR_MS = 50, /* linger.ms: by then all leaves anyway */
     TOPICS_TOLD = 10,
 };
 
@@ -333,15 +335,46 @@ bool sink_done(struct sink *sink, ticket_t *ret)
     return true;
 }
 
+/* librdkafka's threads may sleep through a push on a busy machine, all or one of them:
+ * again at once if nothing was sent, else at growing distances. */
+static void push(struct sink *sink)
+{
+    struct push *p = &sink->push;
+
+    p->again_ms = sink->now_ms;
+    sink->unpushed = 0;
+    if (!producer_push(sink->producer))
+        return;
+    p->again_ms += p->wait_ms;
+    p->wait_ms *= 2;
+}
+
+static void begin_push(struct sink *sink)
+{
+    sink->push = (struct push){.active = true,
+                               .end = window_end(sink->window),
+                               .wait_ms = PUSH_WAIT_MS,
+                               .until_ms = sink->now_ms + PUSH_FOR_MS};
+    push(sink);
+}
+
+static void push_again(struct sink *sink)
+{
+    struct push *p = &sink->push;
+
+    if (window_begin(sink->window) >= p->end || sink->now_ms >= p->until_ms)
+        p->active = false;
+    if (p->active && sink->now_ms >= p->again_ms)
+        push(sink);
+}
+
 void sink_push(struct sink *sink)
 {
     /* What was pushed before is acknowledged, but for topics that may not exist. */
     bool quiet = sink->in_flight <= sink->unpushed + sink->probes;
 
-    if (!may_offer(sink) || sink->unpushed == 0 || !quiet)
-        return;
-    sink->unpushed = 0;
-    producer_push(sink->producer);
+    if (may_offer(sink) && sink->unpushed > 0 && quiet)
+        begin_push(sink);
 }
 
 void sink_drop(struct sink *sink)
@@ -368,8 +401,7 @@ static void hurry(struct sink *sink)
     if (!sink->hurry)
         return;
     sink->hurry = false;
-    sink->unpushed = 0;
-    producer_push(sink->producer);
+    begin_push(sink);
 }
 
 int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
@@ -385,8 +417,10 @@ int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
         sink_release_ready(sink);
     if (sink->failure.error == 0)
         sink_offer_from_cursor(sink);
-    if (sink->failure.error == 0)
+    if (sink->failure.error == 0) {
+        push_again(sink);
         hurry(sink);
+    }
     if (sink->failure.error == 0 || sink->now_ms < sink->failure.conclude_ms)
         return 0;
     return sink_conclude(sink, err);
@@ -417,6 +451,8 @@ int64_t sink_deadline(const struct sink *sink)
         return sink->now_ms;
     if (window_pending(sink->window) > 0)
         deadline = clock_min(deadline, sink->check_ms);
+    if (sink->phase == SINK_RUNNING && sink->push.active)
+        deadline = clock_min(deadline, sink->push.again_ms);
     return deadline;
 }
 

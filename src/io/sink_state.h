@@ -27,6 +27,15 @@ enum sink_phase {
     SINK_WAITING,    /* until restart_ms, then a new producer is made */
 };
 
+/* A push, until what it is for is acknowledged or would have left anyway. */
+struct push {
+    bool active;
+    window_seq_t end; /* for what is before that */
+    int64_t again_ms;
+    int64_t wait_ms;
+    int64_t until_ms;
+};
+
 /* The failure of a producer that says most about the cause, and those of its batch. */
 struct sink_failure {
     int error;           /* 0: none */
@@ -60,7 +69,8 @@ struct sink {
     size_t probes;    /* of these, the first ones of topics, which may not exist yet */
     size_t unpushed;  /* sent since the last push, acknowledged or not */
     bool hurry;       /* a message travels alone and others wait for it: no lingering */
-    bool dropping;    /* the producer being destroyed still borrows from the window */
+    struct push push;
+    bool dropping; /* the producer being destroyed still borrows from the window */
 
     ticket_t *acked; /* a ring: as many as the window has entries */
     size_t acked_cap;

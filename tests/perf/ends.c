@@ -141,9 +141,10 @@ void producer_poll(struct producer *producer)
     }
 }
 
-void producer_push(struct producer *producer)
+bool producer_push(struct producer *producer)
 {
     (void)producer;
+    return true;
 }
 
 size_t producer_batch_bytes(const struct producer *producer)
