@@ -15,16 +15,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench import result
+from bench import quick, result
 from bench.bench import Bench
 
 from kit import process
 
+ROWS = 500_000
 PARTS = ("drain", "latency", "growth", "memory", "outage")
 
 
 def measure_part(name: str, options: argparse.Namespace) -> None:
-    bench = Bench(options.rounds, options.rows, options.gigabytes)
+    bench = Bench(options.rounds, options.rows or ROWS, options.gigabytes)
     sha, dirty = result.commit()
     began = time.monotonic()
     report: dict[str, Any] = {
@@ -48,16 +49,14 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="NAME", help=f"of {', '.join(PARTS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="limit, floor and walrelay, in three minutes")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--rows", type=int, default=500_000, help="events of the drain")
+    parser.add_argument("--rows", type=int, help="events of the drain")
     parser.add_argument("--gigabytes", type=float, default=2, help="WAL that piles up while Kafka is down")
     parser.add_argument("--output", type=Path, default=result.DIRECTORY, help="directory of the JSON")
     options = parser.parse_args()
     process.raise_on_termination()
     process.forget_libpq_environment()
     if options.quick:
-        from bench.quick import quick
-
-        return quick(options.rows)
+        return quick.quick(options.rows or quick.ROWS)
     unknown = set(options.parts) - set(PARTS)
     if unknown:
         parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
