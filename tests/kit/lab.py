@@ -183,6 +183,11 @@ class Lab:
         wait_until(near, timeout, lambda: f"the slot follows the WAL, it is {lag} bytes behind")
         return lag
 
+    def end_of_wal(self) -> str:
+        """Where the WAL ends; just after a COMMIT of the only writer, the end of its transaction."""
+        ((lsn,),) = self.postgres.execute("SELECT pg_current_wal_lsn()::text")
+        return str(lsn)
+
     def confirmed_at_least(self, lsn: str) -> bool:
         """Is the slot's confirmed position at or behind `lsn`?"""
         rows = self.postgres.execute(
@@ -222,7 +227,7 @@ class Lab:
 
     def wait_confirmed(self, timeout: float = 20) -> None:
         """Wait until the slot has confirmed all WAL that exists now."""
-        ((lsn,),) = self.postgres.execute("SELECT pg_current_wal_lsn()::text")
+        lsn = self.end_of_wal()
         wait_until(
             lambda: self.confirmed_at_least(lsn), timeout, lambda: f"confirmed {lsn}: {self.slot_row()}"
         )
