@@ -11,12 +11,13 @@ from kit.checker import Checker
 from kit.kafka import Kafka
 from kit.lab import OUTBOX_SQL, TABLE
 from kit.postgres import Postgres
+from kit.scope import Scope
 
 HELD = "held"
 PUBLICATION = "bench"
 
 
-class Servers:
+class Servers(Scope):
     """A private PostgreSQL and a private Kafka for all cases of a part.
 
     `fsync`: commits wait for the disk, as they do in production; the kit's servers do not.
@@ -29,17 +30,9 @@ class Servers:
         )
         self.kafka = Kafka(jmx=True)
 
-    def __enter__(self) -> "Servers":
-        try:
-            self.postgres.__enter__()
-            self.kafka.__enter__()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def open(self) -> None:
+        self.postgres.open()
+        self.kafka.open()
 
     def close(self) -> None:
         self.kafka.close()
@@ -64,7 +57,7 @@ class Load:
         return ["order"] if self.topics == 1 else [f"order{i}" for i in range(self.topics)]
 
 
-class World:
+class World(Scope):
     """A database with outbox tables, a publication, and a slot held at its beginning, on `servers`.
 
     Contenders read copies of that slot, so all get the same WAL. A context manager; at the end
@@ -81,23 +74,15 @@ class World:
         self._ids: list[str] = []
         self._runs = 0
 
-    def __enter__(self) -> "World":
-        try:
-            self.postgres.create_database(self.db)
-            self.conn = self.postgres.connect(self.db)
-            self.postgres.psql(self.db, OUTBOX_SQL)
-            for table in self.tables[1:]:
-                self.conn.execute(f"CREATE TABLE {table} (LIKE {TABLE} INCLUDING ALL)")
-            self.conn.execute("CREATE TABLE unrelated (n bigint)")
-            self.conn.execute(f"CREATE PUBLICATION {PUBLICATION} FOR TABLE {', '.join(self.tables)}")
-            self.conn.execute("SELECT pg_create_logical_replication_slot(%s, 'wal2json')", [HELD])
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def open(self) -> None:
+        self.postgres.create_database(self.db)
+        self.conn = self.postgres.connect(self.db)
+        self.postgres.psql(self.db, OUTBOX_SQL)
+        for table in self.tables[1:]:
+            self.conn.execute(f"CREATE TABLE {table} (LIKE {TABLE} INCLUDING ALL)")
+        self.conn.execute("CREATE TABLE unrelated (n bigint)")
+        self.conn.execute(f"CREATE PUBLICATION {PUBLICATION} FOR TABLE {', '.join(self.tables)}")
+        self.conn.execute("SELECT pg_create_logical_replication_slot(%s, 'wal2json')", [HELD])
 
     def close(self) -> None:
         if hasattr(self, "conn"):

@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, Ne
 
 from kit import process
 from kit.jars import KAFKA, LOGGING, java
+from kit.scope import Scope
 from kit.wait import wait_until
 
 PLAIN = "PLAINTEXT"
@@ -29,7 +30,7 @@ JVM = [
 ]
 
 
-class Kafka:
+class Kafka(Scope):
     """A Kafka broker in a temporary directory on free ports of 127.0.0.1.
 
     Alone it is broker and controller in one process; with `controller`, another Kafka, it joins
@@ -65,16 +66,8 @@ class Kafka:
         self._child: subprocess.Popen[bytes] | None = None
         self._admin: AdminClient | None = None
 
-    def __enter__(self) -> "Kafka":
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def open(self) -> None:
+        self.start()
 
     # ------------------------------------------------------------------ life
 
@@ -169,14 +162,13 @@ class Kafka:
         else:
             topic = NewTopic(name, partitions, replication_factor, config=dict(config or {}))
         self._wait_for(self.admin.create_topics([topic], operation_timeout=30))
-        wait_until(lambda: self._has_leaders(name), 30, f"topic {name} is there")
+        wait_until(lambda: self._have_leaders(name), 30, f"topic {name} is there")
 
     def create_topics(self, partitions: Mapping[str, int]) -> None:
         """Create topics, name to number of partitions, and wait until the broker shows them."""
         topics = [NewTopic(name, count, replication_factor=1) for name, count in partitions.items()]
         self._wait_for(self.admin.create_topics(topics, operation_timeout=60))
-        wait_until(lambda: partitions.keys() <= set(self.topics()), 60, "the topics are there")
-        wait_until(lambda: all(map(self._has_leaders, partitions)), 60, "the topics have leaders")
+        wait_until(lambda: self._have_leaders(*partitions), 60, "the topics are there")
 
     def delete_topics(self, *names: str) -> None:
         """Delete topics; returns when the broker has taken it in."""
@@ -206,8 +198,7 @@ class Kafka:
 
     def describe(self, name: str) -> dict[int, Any]:
         """The topic's partitions: number to metadata (leader, replicas, isrs). Empty: no such topic."""
-        topic = self.admin.list_topics(timeout=30).topics.get(name)
-        return dict(topic.partitions) if topic is not None and topic.error is None else {}
+        return _partitions(self.admin.list_topics(timeout=30).topics.get(name))
 
     def topics(self, prefix: str = "") -> list[str]:
         """Names of the topics that begin with `prefix`."""
@@ -333,14 +324,19 @@ class Kafka:
         ours = cluster.cluster_id == self.cluster_id  # else it is somebody else's port
         return "ready" if ours and self.node_id in cluster.brokers else None
 
-    def _has_leaders(self, name: str) -> bool:
-        partitions = self.describe(name)
-        return bool(partitions) and all(p.leader >= 0 for p in partitions.values())
+    def _have_leaders(self, *names: str) -> bool:
+        topics = self.admin.list_topics(timeout=30).topics
+        partitions = [_partitions(topics.get(name)) for name in names]
+        return all(found and all(p.leader >= 0 for p in found.values()) for found in partitions)
 
     @staticmethod
     def _wait_for(futures: Mapping[Any, Any]) -> None:
         for future in futures.values():
             future.result(60)
+
+
+def _partitions(topic: Any) -> dict[int, Any]:
+    return dict(topic.partitions) if topic is not None and topic.error is None else {}
 
 
 def _random_id() -> str:

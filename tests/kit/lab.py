@@ -12,6 +12,7 @@ from kit.checker import Checker, Report
 from kit.kafka import Kafka
 from kit.postgres import Postgres
 from kit.relay import ROOT, Config, Relay
+from kit.scope import Scope
 from kit.wait import wait_until
 
 TABLE = "public.outbox_events"
@@ -62,7 +63,7 @@ class Writer:
             (self.checker.commit if committed else self.checker.roll_back)(*ids)
 
 
-class Lab:
+class Lab(Scope):
     """A database with an outbox table and a slot called `name`, and topics `{prefix}*` (`name.*`).
 
     The default configuration publishes aggregate type X to topic `{prefix}X`. A context manager: at
@@ -81,19 +82,11 @@ class Lab:
         self.relays: list[Relay] = []
         self._connections: list[psycopg.Connection[Any]] = []
 
-    def __enter__(self) -> "Lab":
-        try:
-            self.postgres.create_database(self.db)
-            self.conn = self.connect()
-            self.postgres.psql(self.db, OUTBOX_SQL)
-            self.writer = Writer(self.conn, self.checker)
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def open(self) -> None:
+        self.postgres.create_database(self.db)
+        self.conn = self.connect()
+        self.postgres.psql(self.db, OUTBOX_SQL)
+        self.writer = Writer(self.conn, self.checker)
 
     # ------------------------------------------------------------ the pieces
 

@@ -15,6 +15,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from kit import process
+from kit.scope import Scope
 from kit.wait import wait_until
 
 STOP_SIGNAL = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
@@ -22,7 +23,7 @@ ENVIRONMENT = {"LC_ALL": "C.UTF-8", "TZ": "UTC"}
 SMALL_SHM = 64 << 20
 
 
-class Postgres:
+class Postgres(Scope):
     """A PostgreSQL cluster in a temporary directory on a free port of 127.0.0.1.
 
     Binaries are called by their versioned path ($WALRELAY_PG_BIN, else version 15), over TCP
@@ -42,16 +43,8 @@ class Postgres:
         self.port = 0
         self._child: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> "Postgres":
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def open(self) -> None:
+        self.start()
 
     # ------------------------------------------------------------------ life
 
