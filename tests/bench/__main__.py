@@ -17,7 +17,6 @@ from typing import Any
 
 from bench import quick, result
 from bench.bench import Bench
-
 from kit import process
 
 ROWS = 500_000

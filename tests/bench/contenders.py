@@ -9,7 +9,7 @@ import signal
 import subprocess
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from confluent_kafka import Message
 
@@ -45,6 +45,7 @@ class Contender:
     confirms_last: ClassVar[bool] = True
 
     def __init__(self) -> None:
+        self.command: list[str | Path] = []
         self._children: list[subprocess.Popen[bytes]] = []
         self._log = Path()
 
@@ -54,7 +55,8 @@ class Contender:
         self._log.touch()
 
     def start(self) -> None:
-        raise NotImplementedError
+        """Start `command`, which prepare() made."""
+        self.spawn(*self.command)
 
     def spawn(self, *command: str | Path) -> None:
         """Start a process that writes to the log."""
@@ -101,9 +103,6 @@ class Limit(Contender):
         super().prepare(world, slot, prefix)
         self.command = [*receive(world, slot), f"--endpos={world.end}", "-f", "/dev/null"]
 
-    def start(self) -> None:
-        self.spawn(*self.command)
-
 
 class Floor(Contender):
     """floor.c with a linger of so many milliseconds."""
@@ -117,9 +116,6 @@ class Floor(Contender):
             PROGRAMS / "floor", dsn, slot, ",".join(world.tables), prefix, world.kafka.bootstrap,
             str(self.linger_ms),
         ]  # fmt: skip
-
-    def start(self) -> None:
-        self.spawn(*self.command)
 
 
 class Floor0(Floor):
@@ -179,9 +175,6 @@ class Kcat(Contender):
         source = shlex.join([*receive(world, slot), "-f", "-"])
         sink = ["kcat", "-P", "-p", "0", "-z", "lz4", "-b", world.kafka.bootstrap, "-t", f"{prefix}order"]
         self.command = ["bash", "-c", f"{source} | exec {shlex.join(sink)}"]
-
-    def start(self) -> None:
-        self.spawn(*self.command)
 
     def pids(self) -> list[int]:
         return [pid for child in self._children for pid in [child.pid, *children(child.pid)]]
@@ -245,7 +238,5 @@ def all_contenders() -> dict[str, type[Contender]]:
     from bench.debezium import Debezium, DebeziumTuned
     from bench.poller import Poller1, Poller4
 
-    found: dict[str, Any] = {}
-    for contender in (Limit, Floor0, Floor50, Walrelay, Kcat, Debezium, DebeziumTuned, Poller1, Poller4):
-        found[contender.name] = contender
-    return found
+    classes = (Limit, Floor0, Floor50, Walrelay, Kcat, Debezium, DebeziumTuned, Poller1, Poller4)
+    return {contender.name: contender for contender in classes}

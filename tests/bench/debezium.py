@@ -54,9 +54,6 @@ class Debezium(Contender):
             "-cp", f"{JARS.directory()}/*", "org.apache.kafka.connect.cli.ConnectStandalone", *files,
         ]  # fmt: skip
 
-    def start(self) -> None:
-        self.spawn(*self.command)
-
     def running(self) -> bool:
         """Is it at work? Kafka Connect lives on when its connector has failed."""
         return super().running() and FAILED not in self.log_text()

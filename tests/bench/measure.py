@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Iterator
 
 from confluent_kafka import Consumer, TopicPartition
 
@@ -84,15 +84,10 @@ def drain(
     prefix = f"{name}."
     if contender.plugin:
         world.copy_slot(name, contender.plugin)
-    contender.prepare(world, name, prefix)
     requests = world.kafka.produce_requests() if contender.publishes else 0
-    with Goal(world, contender, name, prefix) as goal:
-        contender.start()
-        try:
-            figures = _race(goal, things)
-            figures.update(afterwards() if afterwards else {})
-        finally:
-            contender.stop()
+    with running(world, contender, name) as goal:
+        figures = race(goal, things)
+        figures.update(afterwards() if afterwards else {})
     if contender.publishes:
         requests = world.kafka.produce_requests() - requests
         figures["requests_per_s"] = requests / figures["seconds"]
@@ -101,9 +96,23 @@ def drain(
     return {"figures": figures, "check": check, "order_promised": contender.keeps_order}
 
 
-def _race(goal: "Goal", things: int) -> Figures:
+@contextmanager
+def running(world: World, contender: Contender, name: str) -> "Iterator[Goal]":
+    """The contender at work on the run's slot and topics; it is stopped at the end."""
+    prefix = f"{name}."
+    contender.prepare(world, name, prefix)
+    with Goal(world, contender, name, prefix) as goal:
+        contender.start()
+        try:
+            goal.wait_begin()
+            yield goal
+        finally:
+            contender.stop()
+
+
+def race(goal: "Goal", things: int) -> Figures:
+    """From now until the goal is reached: time, and what everybody used for one of the things."""
     meter = Meter(goal.world, goal.contender, goal.slot)
-    goal.wait_begin()
     meter.begin()
     began = time.monotonic()
     goal.wait(meter)

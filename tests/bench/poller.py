@@ -30,7 +30,7 @@ class Poller(Contender):
 
     def start(self) -> None:
         for _ in range(self.workers):
-            self.spawn(*self.command)
+            super().start()
 
     def serving(self, world: World, slot: str) -> list[int]:
         """Its sessions, when all are there."""

@@ -18,8 +18,8 @@ from bench.claims import CLAIMS, Claim
 from bench.figures import NoFigure, Part, Results, Spread, count_rounds, medians, read_all
 from bench.plots import AXES, PACED, SUMMARY, SUMMARY_CASE, in_order, look, plots
 from bench.result import Run
+from kit.relay import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = Path(__file__).with_name("benchmarks.md.in")
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 MISSING = "*Not measured.*"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.contenders import PROGRAMS, Contender, Floor0
-from bench.measure import Figures, Goal, Meter, Wrong, judge
+from bench.measure import Figures, Meter, Wrong, judge, running
 from bench.world import World, payload
 from kit import process
 from kit.wait import wait_until
@@ -27,15 +27,9 @@ def latency(world: World, contender: Contender, rate: int, each: int, seconds: i
     name = world.next_run()
     if contender.plugin:
         world.make_slot(name, contender.plugin)
-    contender.prepare(world, name, f"{name}.")
-    with Goal(world, contender, name, f"{name}.") as goal:
-        contender.start()
-        try:
-            goal.wait_begin()
-            watch = Stopwatch(world, contender, name, [rate, each, seconds, WARMUP, writers(rate, each)])
-            figures = watch.run(WARMUP, seconds)
-        finally:
-            contender.stop()
+    with running(world, contender, name):
+        watch = Stopwatch(world, contender, name, [rate, each, seconds, WARMUP, writers(rate, each)])
+        figures = watch.run(WARMUP, seconds)
     check = judge(world, contender, f"{name}.")
     world.forget_run(name)
     return {"figures": figures, "check": check, "order_promised": contender.keeps_order}

@@ -23,7 +23,7 @@ def run(bench: Bench) -> Iterator[dict[str, Any]]:
         Load(rows=0), seconds=SECONDS, warmup_seconds=WARMUP, rates=RATES, rows_per_transaction=EACH
     )
     known = all_contenders()
-    contenders = [known[name] for name in CONTENDERS if name in known]
+    contenders = [known[name] for name in CONTENDERS]
     with bench.servers(fsync=True) as servers:
         bench.say("warming up the broker")
         with World(servers, Load(rows=0)) as world:
