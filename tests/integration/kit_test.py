@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Producer
 
 from kit.lab import Lab
+from kit.postgres import Postgres
 from kit.wait import wait_until
 
 
@@ -96,3 +97,16 @@ def test_a_killed_server_comes_back_on_its_port_with_its_data(lab: Lab) -> None:
     wait_until(lambda: lab.postgres.running, 10, "PostgreSQL runs")
     assert lab.postgres.port == port
     assert lab.postgres.execute("SELECT id::text FROM outbox_events", db=lab.db) == [(event,)]
+
+
+def test_a_replica_follows_its_primary_and_takes_writes_once_it_is_promoted(server: Postgres) -> None:
+    server.execute("CREATE TABLE t (n int)")
+    with server.replica() as replica:
+        server.execute("INSERT INTO t VALUES (1)")
+        replica.wait_replayed(str(server.execute("SELECT pg_current_wal_lsn()")[0][0]))
+        assert replica.execute("SELECT n FROM t") == [(1,)] and replica.in_recovery()
+        server.stop("immediate")
+        replica.promote()
+        replica.execute("INSERT INTO t VALUES (2)")
+        with replica.replica() as next_one:
+            assert next_one.execute("SELECT count(*) FROM t") == [(2,)]

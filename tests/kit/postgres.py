@@ -42,6 +42,7 @@ class Postgres(Scope):
         self.directory: Path | None = None
         self.port = 0
         self._child: subprocess.Popen[bytes] | None = None
+        self._primary: Postgres | None = None
 
     def open(self) -> None:
         self.start()
@@ -56,7 +57,7 @@ class Postgres(Scope):
         """
         choose_port = self.directory is None
         if self.directory is None:
-            self._initdb()
+            self._make_cluster()
         for _ in range(tries):
             if choose_port:
                 self.port = process.free_port()
@@ -81,6 +82,30 @@ class Postgres(Scope):
         self.stop("immediate", 10)
         if self.directory is not None:
             process.remove_directory(self.directory)
+
+    def replica(self, **settings: str | int) -> "Postgres":
+        """A streaming replica of this running server, from a base backup; not started yet.
+
+        It has this server's roles and settings and a port of its own; `settings` win. Slots are not
+        part of a base backup. After promote() it is a server like any other, with replicas of its own.
+        """
+        copy = Postgres(self.auth, **settings)
+        copy.password, copy.bin, copy._primary = self.password, self.bin, self
+        return copy
+
+    def promote(self, limit: float = 60) -> None:
+        """Make a primary of a replica; returns when it takes writes."""
+        self.execute("SELECT pg_promote(true, %s)", int(limit))
+        wait_until(lambda: not self.in_recovery(), limit, "the replica is promoted")
+
+    def in_recovery(self) -> bool:
+        """Is this a replica?"""
+        return bool(self.execute("SELECT pg_is_in_recovery()")[0][0])
+
+    def wait_replayed(self, lsn: str, limit: float = 30) -> None:
+        """Wait until a replica has replayed its primary's WAL up to `lsn`."""
+        query = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
+        wait_until(lambda: self.execute(query, lsn)[0][0], limit, f"the replica has replayed {lsn}")
 
     @property
     def pid(self) -> int:
@@ -197,13 +222,28 @@ class Postgres(Scope):
 
     # --------------------------------------------------------------- private
 
-    def _initdb(self) -> None:
+    def _make_cluster(self) -> None:
         if not (self.bin / "initdb").exists():
             raise RuntimeError(f"no {self.bin}/initdb: run ./dev deps")
         self.directory = process.make_directory("postgres")
         self.log.touch()
         if self.user:
             shutil.chown(self.directory, self.user, self.user)
+        if self._primary is None:
+            self._initdb()
+            self._write_settings(self._all_settings())
+        else:
+            self._copy(self._primary)
+            self._write_settings(self.settings)
+
+    def _copy(self, primary: "Postgres") -> None:
+        self._run(
+            "pg_basebackup", "-D", self._data, "-d", primary.dsn(), "-X", "stream", "-c", "fast",
+            "--write-recovery-conf", "--no-sync",
+        )  # fmt: skip
+
+    def _initdb(self) -> None:
+        assert self.directory is not None
         password_file = self.directory / "password"
         password_file.write_text(self.password)
         self._run(
@@ -211,8 +251,10 @@ class Postgres(Scope):
             "-E", "UTF8", "--locale=C.UTF-8", "--no-sync",
         )  # fmt: skip
         password_file.unlink()
+
+    def _write_settings(self, settings: dict[str, str | int]) -> None:
         with (self._data / "postgresql.conf").open("a") as out:
-            for name, value in self._all_settings().items():
+            for name, value in settings.items():
                 quoted = str(value).replace("'", "''")
                 out.write(f"{name} = '{quoted}'\n")
 
