@@ -1,4 +1,4 @@
-"""A private Apache Kafka broker in KRaft mode."""
+"""Private Apache Kafka brokers in KRaft mode: one alone, or a cluster."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ JVM = [
 class Kafka(Scope):
     """A Kafka broker in a temporary directory on free ports of 127.0.0.1.
 
-    Alone it is broker and controller in one process; with `controller`, another Kafka, it joins
-    that one's cluster as a further broker (`node_id` must differ). Topics are not created by
-    themselves.
+    Alone it is broker and controller in one process; for more see Cluster, which gives each a
+    `node_id` and all the list of its `members`. Topics are not created by themselves.
 
     There is always a listener PLAINTEXT, which this class uses itself. `listeners` adds others,
     name to security protocol ({"SECURE": "SASL_PLAINTEXT"}), each on a port of its own; their
@@ -50,16 +49,16 @@ class Kafka(Scope):
         listeners: Mapping[str, str] | None = None,
         advertised: Mapping[str, str] | None = None,
         node_id: int = 1,
-        controller: "Kafka | None" = None,
+        members: "Sequence[Kafka]" = (),
         jmx: bool = False,
     ) -> None:
         self.properties = dict(properties or {})
         self.protocols = {PLAIN: PLAIN, **(listeners or {})}
         self.advertised = dict(advertised or {})
         self.node_id = node_id
-        self.controller = controller
         self.jmx = jmx
-        self.cluster_id: str = controller.cluster_id if controller else _random_id()
+        self._members = members
+        self._own_id = _random_id()
         self.ports: dict[str, int] = {}
         self.directory: Path | None = None
         self._jars = KAFKA.directory()
@@ -77,18 +76,47 @@ class Kafka(Scope):
         The first start chooses the ports and tries others when one was taken meanwhile; later
         starts keep them.
         """
-        choose_ports = self.directory is None
+        choose_ports = not self.ports
         for _ in range(tries):
             if choose_ports:
-                self._prepare()
+                self.choose_ports()
+                self.format()
             logged = len(self.log_text())
-            command = self._command("kafka.Kafka", self._config, options=self._jmx_options())
-            self._child = process.spawn(command, self.log, env=self._environment)
-            if wait_until(self._answer, 120, lambda: f"Kafka is ready\n{self.log_text()[-2000:]}") == "ready":
+            self.launch()
+            if self.became_ready():
                 return
             if not (choose_ports and process.port_taken(self.log_text()[logged:])):
                 break
         raise RuntimeError(f"Kafka did not start:\n{self.log_text()[-4000:]}")
+
+    def choose_ports(self) -> None:
+        """The first part of start(): take free ports."""
+        names = [*self.protocols, CONTROLLER, *([JMX] if self.jmx else [])]
+        ports: set[int] = set()
+        while len(ports) < len(names):
+            ports.add(process.free_port())
+        self.ports = dict(zip(names, ports))
+        self._admin = None
+
+    def format(self) -> None:
+        """The second part: an empty storage. All members have ports by now."""
+        if self.directory is None:
+            self.directory = process.make_directory(f"kafka{self.node_id}")
+            self.log.touch()
+        else:
+            process.remove_directory(self.directory / "data")
+        lines = [f"{name}={value}" for name, value in self._all_properties().items()]
+        self._config.write_text("\n".join(lines) + "\n")
+        self.tool("kafka.tools.StorageTool", "format", f"--cluster-id={self.cluster_id}", "-c", self._config)
+
+    def launch(self) -> None:
+        """The third part: begin to run."""
+        command = self._command("kafka.Kafka", self._config, options=self._jmx_options())
+        self._child = process.spawn(command, self.log, env=self._environment)
+
+    def became_ready(self) -> bool:
+        """The last part: wait until the broker answers, or has ended."""
+        return wait_until(self._answer, 120, lambda: f"Kafka is ready\n{self.log_text()[-2000:]}") == "ready"
 
     def stop(self, limit: float = 60) -> None:
         """Stop the broker in an orderly way (SIGTERM); SIGKILL after `limit` seconds."""
@@ -126,9 +154,18 @@ class Kafka(Scope):
     # ------------------------------------------------------------- addresses
 
     @property
+    def members(self) -> "Sequence[Kafka]":
+        """All brokers of the cluster."""
+        return self._members or [self]
+
+    @property
+    def cluster_id(self) -> str:
+        return self.members[0]._own_id
+
+    @property
     def bootstrap(self) -> str:
-        """host:port of the PLAINTEXT listener."""
-        return self.address(PLAIN)
+        """The PLAINTEXT listeners of all brokers of the cluster, host:port,host:port."""
+        return ",".join(member.address(PLAIN) for member in self.members)
 
     def address(self, listener: str) -> str:
         """host:port on which the broker itself listens for `listener`."""
@@ -140,7 +177,7 @@ class Kafka(Scope):
     def admin(self) -> AdminClient:
         """An admin client of the PLAINTEXT listener."""
         if self._admin is None:
-            self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+            self._admin = _admin_client(self.bootstrap)
         return self._admin
 
     def create_topic(
@@ -240,37 +277,24 @@ class Kafka(Scope):
 
     # --------------------------------------------------------------- private
 
-    def _prepare(self) -> None:
-        self._choose_ports()
-        if self.directory is None:
-            self.directory = process.make_directory(f"kafka{self.node_id}")
-            self.log.touch()
-        else:
-            process.remove_directory(self.directory / "data")
-        lines = [f"{name}={value}" for name, value in self._all_properties().items()]
-        self._config.write_text("\n".join(lines) + "\n")
-        self.tool("kafka.tools.StorageTool", "format", f"--cluster-id={self.cluster_id}", "-c", self._config)
-
-    def _choose_ports(self) -> None:
-        names = [*self.protocols, *([] if self.controller else [CONTROLLER]), *([JMX] if self.jmx else [])]
-        ports: set[int] = set()
-        while len(ports) < len(names):
-            ports.add(process.free_port())
-        self.ports = dict(zip(names, ports))
-        self._admin = None
+    @property
+    def _voters(self) -> "Sequence[Kafka]":
+        """Who is a controller too: with three of them one may die, with two none could."""
+        return self.members[: 3 if len(self.members) > 2 else 1]
 
     def _all_properties(self) -> dict[str, str]:
         assert self.directory is not None
-        quorum = self.controller or self
+        votes = self in self._voters
+        skipped = {JMX} if votes else {JMX, CONTROLLER}
         protocols = {**self.protocols, CONTROLLER: PLAIN}
         return {
-            "process.roles": "broker" if self.controller else "broker,controller",
+            "process.roles": "broker,controller" if votes else "broker",
             "node.id": str(self.node_id),
-            "controller.quorum.voters": f"{quorum.node_id}@{quorum.address(CONTROLLER)}",
+            "controller.quorum.voters": ",".join(f"{v.node_id}@{v.address(CONTROLLER)}" for v in self._voters),
             "controller.listener.names": CONTROLLER,
             "inter.broker.listener.name": PLAIN,
             "listener.security.protocol.map": ",".join(f"{n}:{p}" for n, p in protocols.items()),
-            "listeners": ",".join(f"{n}://127.0.0.1:{p}" for n, p in self.ports.items() if n != JMX),
+            "listeners": ",".join(f"{n}://127.0.0.1:{p}" for n, p in self.ports.items() if n not in skipped),
             "advertised.listeners": ",".join(
                 f"{n}://{self.advertised.get(n, self.address(n))}" for n in self.protocols
             ),
@@ -317,8 +341,8 @@ class Kafka(Scope):
     def _answer(self) -> str | None:
         if not self.running:
             return "gone"
-        try:
-            cluster = self.admin.list_topics(timeout=1)
+        try:  # this very broker: the others may not know yet that it was away
+            cluster = _admin_client(self.address(PLAIN)).list_topics(timeout=1)
         except KafkaException:
             return None
         ours = cluster.cluster_id == self.cluster_id  # else it is somebody else's port
@@ -333,6 +357,42 @@ class Kafka(Scope):
     def _wait_for(futures: Mapping[Any, Any]) -> None:
         for future in futures.values():
             future.result(60)
+
+
+class Cluster(Scope):
+    """Several brokers. `properties` are those of each.
+
+    Of three or more the first three are controllers too, so that the others go on when one dies;
+    of two only the first is, and must stay. A Lab takes any one of `brokers`.
+    """
+
+    def __init__(self, size: int, properties: Mapping[str, str] | None = None) -> None:
+        self.brokers: list[Kafka] = []
+        for node_id in range(1, size + 1):
+            self.brokers.append(Kafka(properties, node_id=node_id, members=self.brokers))
+
+    def open(self) -> None:
+        """Start all at once: none is ready before most of the controllers are."""
+        for step in (Kafka.choose_ports, Kafka.format, Kafka.launch):
+            for broker in self.brokers:
+                step(broker)
+        for broker in self.brokers:
+            if not broker.became_ready():
+                raise RuntimeError(f"Kafka did not start:\n{broker.log_text()[-4000:]}")
+
+    def close(self) -> None:
+        for broker in self.brokers:
+            broker.close()
+
+    def leader(self, topic: str, partition: int = 0) -> Kafka | None:
+        """The broker that leads a partition now; None while there is none."""
+        running = next(broker for broker in self.brokers if broker.running)
+        number = running.describe(topic)[partition].leader
+        return self.brokers[number - 1] if number > 0 else None
+
+
+def _admin_client(bootstrap: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
 
 
 def _partitions(topic: Any) -> dict[int, Any]:
