@@ -2,6 +2,7 @@
 
 #include "base/must.h"
 #include "io/pg_error.h"
+#include "io/pg_params.h"
 
 #include <libpq-fe.h>
 
@@ -79,103 +80,6 @@ static int fail_connection(const struct pg *pg, struct err *err)
 
 /* ---- connecting ---------------------------------------------------------------- */
 
-enum { MAX_PARAMS = 96 };
-
-/* Parallel arrays that end with NULL, as PQconnectStartParams takes them. */
-struct params {
-    PQconninfoOption *parsed; /* owns what the arrays point to */
-    const char *names[MAX_PARAMS + 1];
-    const char *values[MAX_PARAMS + 1];
-    size_t n;
-};
-
-/* A later parameter of the same name wins. */
-static void params_add(struct params *params, const char *name, const char *value)
-{
-    must(params->n < MAX_PARAMS);
-    params->names[params->n] = name;
-    params->values[params->n] = value;
-    params->n++;
-}
-
-static bool params_have(const struct params *params, const char *name)
-{
-    for (size_t i = 0; i < params->n; i++) {
-        if (strcmp(params->names[i], name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* libpq's complaint about a dsn quotes pieces of it, and a password with a space in it
- * is the usual reason: all from the first quote to the last is hidden. */
-static int fail_dsn(char *message, struct err *err)
-{
-    char *first = message ? strchr(message, '"') : NULL;
-    char *last = message ? strrchr(message, '"') : NULL;
-
-    if (first && last > first)
-        memmove(first + 1, last, strlen(last) + 1);
-    return err_set(err, ERR_CONFIG,
-                   "[postgres] dsn cannot be read: %s (\"\" hides what may be part of a "
-                   "password; quote values with spaces, percent-encode them in a URI)",
-                   message ? message : "out of memory");
-}
-
-/* With an unencoded @ or / in the password of a URI, libpq takes the rest of the
- * password for a host name and quotes it when that does not resolve. */
-static bool uri_is_ambiguous(const char *dsn)
-{
-    const char *authority = strstr(dsn, "://");
-    const char *at;
-    size_t len;
-
-    if (!authority || strncmp(dsn, "postgres", strlen("postgres")) != 0)
-        return false;
-    authority += strlen("://");
-    len = strcspn(authority, "/");
-    at = memchr(authority, '@', len);
-    at = at ? at + 1 : authority + len;
-    return memchr(at, '@', strcspn(at, "?")) != NULL;
-}
-
-static int params_init(struct params *params, const char *dsn, enum pg_kind kind,
-                       struct err *err)
-{
-    char *message = NULL;
-
-    *params = (struct params){0};
-    if (uri_is_ambiguous(dsn))
-        return err_set(err, ERR_CONFIG,
-                       "[postgres] dsn: the URI has an @ too many; write @ and / in a "
-                       "password as %%40 and %%2F");
-    params->parsed = PQconninfoParse(dsn, &message);
-    if (!params->parsed) {
-        (void)fail_dsn(message, err);
-        PQfreemem(message);
-        return -1;
-    }
-    for (const PQconninfoOption *option = params->parsed; option->keyword; option++) {
-        if (option->val && strcmp(option->keyword, "replication") != 0)
-            params_add(params, option->keyword, option->val);
-    }
-    /* a service's file may have its own timeout, and what is added here would win */
-    if (!params_have(params, "connect_timeout") && !params_have(params, "service") &&
-        !getenv("PGCONNECT_TIMEOUT") && !getenv("PGSERVICE"))
-        params_add(params, "connect_timeout", "10");
-    params_add(params, "fallback_application_name", "walrelay");
-    /* for the words of errors and the names in catalogs; no effect on the stream */
-    params_add(params, "client_encoding", "UTF8");
-    if (kind == PG_REPLICATION)
-        params_add(params, "replication", "database");
-    return 0;
-}
-
-static void params_done(struct params *params)
-{
-    PQconninfoFree(params->parsed);
-}
-
 static void ignore_notice(void *arg, const char *message)
 {
     (void)arg;
@@ -186,7 +90,7 @@ static void ignore_notice(void *arg, const char *message)
  * and prints the server's notices: both can be set only on a connection that has
  * begun, so one is begun and at once made anew by PQreset, which waits as
  * PQconnectdbParams does (each host with its own timeout). */
-static PGconn *connect_and_wait(const struct params *params)
+static PGconn *connect_and_wait(const struct pg_params *params)
 {
     PGconn *conn = PQconnectStartParams(params->names, params->values, 0);
 
@@ -210,32 +114,48 @@ static const char session_settings[] =
     " pg_catalog.set_config('TimeZone', 'UTC', false),"
     " pg_catalog.set_config('extra_float_digits', '3', false)";
 
+/* The server should notice soon that this host died, so that another relay can take over
+ * the slot; the relay speaks every second.  What somebody has set for this connection,
+ * its role or its database stands. */
+static const char sender_setting[] =
+    "SELECT pg_catalog.set_config('wal_sender_timeout', '10s', false)"
+    " FROM pg_catalog.pg_settings WHERE name = 'wal_sender_timeout'"
+    " AND source NOT IN ('client', 'user', 'database', 'database user')"
+    " AND NOT setting::pg_catalog.int4 BETWEEN 1 AND 10000";
+
+static int set(struct pg *pg, const char *query, struct err *err)
+{
+    struct pg_result *result = pg_query(pg, query, 0, NULL, err);
+
+    pg_result_free(result);
+    return result ? 0 : -1;
+}
+
 static int settle(struct pg *pg, struct err *err)
 {
-    struct pg_result *result;
 
     if (!pg->conn)
         return err_set(err, ERR_RETRY, "PostgreSQL: out of memory for a connection");
     if (PQstatus(pg->conn) != CONNECTION_OK)
         return pg_fail_connect(kind_name(pg->kind), PQerrorMessage(pg->conn), err);
-    result = pg_query(pg, session_settings, 0, NULL, err);
-    pg_result_free(result);
-    return result ? 0 : -1;
+    if (set(pg, session_settings, err) != 0)
+        return -1;
+    return pg->kind == PG_REPLICATION ? set(pg, sender_setting, err) : 0;
 }
 
 struct pg *pg_connect(const char *dsn, enum pg_kind kind, struct err *err)
 {
     struct pg *pg = calloc(1, sizeof(*pg));
-    struct params params;
+    struct pg_params params;
 
     if (!pg) {
         (void)err_set(err, ERR_RETRY, "PostgreSQL: out of memory for a connection");
         return NULL;
     }
     pg->kind = kind;
-    if (params_init(&params, dsn, kind, err) == 0) {
+    if (pg_params_init(&params, dsn, kind, err) == 0) {
         pg->conn = connect_and_wait(&params);
-        params_done(&params);
+        pg_params_done(&params);
         if (settle(pg, err) == 0)
             return pg;
     }
@@ -253,44 +173,14 @@ void pg_close(struct pg *pg)
 
 bool pg_ping_rejected(const char *dsn)
 {
-    struct params params;
+    struct pg_params params;
     PGPing ping;
 
-    if (params_init(&params, dsn, PG_SQL, NULL) < 0)
+    if (pg_params_init(&params, dsn, PG_SQL, NULL) < 0)
         return false;
     ping = PQpingParams(params.names, params.values, 0);
-    params_done(&params);
+    pg_params_done(&params);
     return ping == PQPING_REJECT;
-}
-
-static const char *option_value(const PQconninfoOption *options, const char *name)
-{
-    for (; options && options->keyword; options++) {
-        if (strcmp(options->keyword, name) == 0)
-            return options->val;
-    }
-    return NULL;
-}
-
-char *pg_dsn_user(const char *dsn, struct err *err)
-{
-    struct params params;
-    PQconninfoOption *defaults;
-    const char *user;
-    char *ret;
-
-    if (params_init(&params, dsn, PG_SQL, err) < 0)
-        return NULL;
-    defaults = PQconndefaults();
-    user = option_value(params.parsed, "user");
-    if (!user)
-        user = option_value(defaults, "user");
-    ret = user ? strdup(user) : NULL;
-    if (!ret)
-        (void)err_set(err, ERR_CONFIG, "[postgres] dsn names no user");
-    PQconninfoFree(defaults);
-    params_done(&params);
-    return ret;
 }
 
 int pg_server_version(const struct pg *pg)

@@ -1,4 +1,5 @@
-/* pg.h - one connection to PostgreSQL; the only file that knows libpq is pg.c.
+/* pg.h - one connection to PostgreSQL; the only files that know libpq are pg.c and
+ * pg_params.c.
  *
  * Two ways to use one.  pg_connect, pg_query and pg_ping block: for threads of
  * io/job and for the commands that people type.  The pg_copy functions never
@@ -23,8 +24,11 @@ enum pg_kind {
 
 /* dsn in any form libpq takes (key=value, URI, a service, environment, password
  * file); the rest is added through the parsed options, never by pasting strings:
- * application_name (walrelay unless the dsn has one), client_encoding=UTF8, and
- * connect_timeout=10 (seconds, for each host) unless one is set.  Then the session
+ * application_name (walrelay unless the dsn has one), client_encoding=UTF8, and, unless
+ * they are set, connect_timeout=10 (seconds, for each host) and what makes a dead host be
+ * noticed within 20 s: keepalives_idle, _interval, _count and tcp_user_timeout.  A
+ * replication connection has wal_sender_timeout=10s unless it is shorter or was set for
+ * this connection, role or database.  Then the session
  * pins what values in the stream depend on, over whatever role, database and dsn say:
  * bytea_output=hex, DateStyle=ISO, IntervalStyle=postgres, TimeZone=UTC,
  * extra_float_digits=3 and an empty search_path.  Notices of the server are dropped.
