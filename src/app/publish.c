@@ -64,6 +64,18 @@ static bool in_order(const struct publisher *p, const struct change *change)
     }
 }
 
+/* The slot's position is read before the stream begins, on another connection.  Meanwhile
+ * a crash of the server may have moved the slot back, or a client of a server before
+ * 15.13, 16.9 and 17.5, or somebody made it again.  Nothing is lost, but the position
+ * must not stand above what is sent. */
+static enum publish_verdict commit(struct publisher *p, const struct change *change)
+{
+    if (change->lsn < ledger_flushed(p->ledger))
+        return PUBLISH_BEHIND;
+    ledger_commit(p->ledger, change->lsn);
+    return PUBLISHED;
+}
+
 enum publish_verdict publish(struct publisher *publisher, struct change *change,
                              int64_t now_ms, struct err *err)
 {
@@ -82,8 +94,7 @@ enum publish_verdict publish(struct publisher *publisher, struct change *change,
     case CHANGE_INSERT:
         return insert(publisher, change, now_ms, err);
     case CHANGE_COMMIT:
-        ledger_commit(publisher->ledger, change->lsn);
-        break;
+        return commit(publisher, change);
     case CHANGE_IDLE:
         ledger_idle(publisher->ledger, change->lsn);
         break;

@@ -24,6 +24,7 @@ enum publish_verdict {
     PUBLISH_FULL,       /* the same change again when acknowledgements have made room */
     PUBLISH_UNKNOWN,    /* the router does not know the row's table, see ROUTE_UNKNOWN */
     PUBLISH_NEED_TYPES, /* stream again, with column types */
+    PUBLISH_BEHIND,     /* the stream began before the position that the ledger has */
     PUBLISH_FAILED,     /* err is set */
 };
 

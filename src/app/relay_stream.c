@@ -78,6 +78,22 @@ static void stream_with_types(struct relay *relay)
     relay_lost(relay, &err, 0);
 }
 
+/* From where the slot stands, which is looked up again. */
+static void stream_from_slot(struct relay *relay)
+{
+    struct err err = {0};
+
+    relay->history = (struct history){0};
+    (void)err_set(&err, ERR_RETRY,
+                  "slot %s stands before %" LSN_FMT ", where it stood when it was looked "
+                  "at, with a transaction that ends at %" LSN_FMT
+                  ": streaming again from "
+                  "there; what was published already is repeated",
+                  relay->config->postgres.slot, LSN_ARG(ledger_flushed(relay->ledger)),
+                  LSN_ARG(relay->change.lsn));
+    relay_lost(relay, &err, 0);
+}
+
 /* True: dealt with.  False: it stays in hand, or the stream is over. */
 static bool publish_change(struct relay *relay)
 {
@@ -95,6 +111,9 @@ static bool publish_change(struct relay *relay)
         break;
     case PUBLISH_NEED_TYPES:
         stream_with_types(relay);
+        break;
+    case PUBLISH_BEHIND:
+        stream_from_slot(relay);
         break;
     case PUBLISH_FAILED:
         relay->has_change = false;
