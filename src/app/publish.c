@@ -64,14 +64,27 @@ static bool in_order(const struct publisher *p, const struct change *change)
     }
 }
 
+static enum publish_verdict out_of_order(const struct change *change, struct err *err)
+{
+    (void)err_set(err, ERR_POISON,
+                  "the stream at %" LSN_FMT
+                  " is out of order: begin, rows and commit of a transaction, or two "
+                  "commits, do not follow each other",
+                  LSN_ARG(change->lsn));
+    return PUBLISH_FAILED;
+}
+
 /* The slot's position is read before the stream begins, on another connection.  Meanwhile
  * a crash of the server may have moved the slot back, or a client of a server before
  * 15.13, 16.9 and 17.5, or somebody made it again.  Nothing is lost, but the position
  * must not stand above what is sent. */
-static enum publish_verdict commit(struct publisher *p, const struct change *change)
+static enum publish_verdict commit(struct publisher *p, const struct change *change,
+                                   struct err *err)
 {
     if (change->lsn < ledger_flushed(p->ledger))
         return PUBLISH_BEHIND;
+    if (!ledger_accepts(p->ledger, change->lsn))
+        return out_of_order(change, err);
     ledger_commit(p->ledger, change->lsn);
     return PUBLISHED;
 }
@@ -79,14 +92,8 @@ static enum publish_verdict commit(struct publisher *p, const struct change *cha
 enum publish_verdict publish(struct publisher *publisher, struct change *change,
                              int64_t now_ms, struct err *err)
 {
-    if (!in_order(publisher, change)) {
-        (void)err_set(err, ERR_POISON,
-                      "the stream at %" LSN_FMT
-                      " is out of order: begin, rows and commit "
-                      "of a transaction do not follow each other",
-                      LSN_ARG(change->lsn));
-        return PUBLISH_FAILED;
-    }
+    if (!in_order(publisher, change))
+        return out_of_order(change, err);
     switch (change->kind) {
     case CHANGE_BEGIN:
         ledger_begin(publisher->ledger);
@@ -94,7 +101,7 @@ enum publish_verdict publish(struct publisher *publisher, struct change *change,
     case CHANGE_INSERT:
         return insert(publisher, change, now_ms, err);
     case CHANGE_COMMIT:
-        return commit(publisher, change);
+        return commit(publisher, change, err);
     case CHANGE_IDLE:
         ledger_idle(publisher->ledger, change->lsn);
         break;

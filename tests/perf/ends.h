@@ -10,10 +10,14 @@
 
 #include "frames.h"
 
-/* A connection that has these frames to give. */
+/* ends_pg.c: a connection that has these frames to give, also those that are added later.
+ */
 struct pg *ends_pg(const struct frames *frames);
 
-/* What Kafka has been sent, by all producers together. */
+/* The last status that it was sent; zeros before there was one. */
+struct slice ends_told(const struct pg *pg);
+
+/* ends_kafka.c: what Kafka has been sent, by all producers together. */
 struct ends_sent {
     size_t messages;
     size_t payload_bytes;

@@ -199,6 +199,29 @@ static void an_idle_position_never_moves_back(void **state)
     ledger_free(ledger);
 }
 
+static void commits_are_accepted_in_ascending_order_only(void **state)
+{
+    struct ledger *ledger = new_ledger(4, 100);
+
+    (void)state;
+    assert_false(ledger_accepts(ledger, 200)); /* nothing is open */
+    ledger_begin(ledger);
+    assert_true(ledger_accepts(ledger, 50)); /* without rows it moves nothing */
+    assert_false(ledger_accepts(ledger, LSN_NONE));
+    ledger_ack(ledger, ledger_add(ledger));
+    assert_false(ledger_accepts(ledger, 99)); /* its row would be confirmed already */
+    assert_true(ledger_accepts(ledger, 100));
+    ledger_commit(ledger, 200);
+    (void)one_row(ledger, 300);
+    ledger_begin(ledger);
+    assert_false(ledger_accepts(ledger, 300));
+    assert_true(ledger_accepts(ledger, 301));
+    (void)ledger_add(ledger);
+    assert_false(ledger_accepts(ledger, 300));
+    assert_true(ledger_accepts(ledger, 301));
+    ledger_free(ledger);
+}
+
 /* ---- what must never happen ends the process ----------------------------------- */
 
 static void rows_out_of_commit_order(struct ledger *ledger)
@@ -461,6 +484,7 @@ int main(void)
         cmocka_unit_test(a_transaction_that_has_entered_is_never_kept_out),
         cmocka_unit_test(transactions_without_rows_need_no_room),
         cmocka_unit_test(an_idle_position_never_moves_back),
+        cmocka_unit_test(commits_are_accepted_in_ascending_order_only),
         cmocka_unit_test(a_broken_promise_ends_the_process),
         cmocka_unit_test(any_schedule_gives_the_position_of_the_model),
     };
