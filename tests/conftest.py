@@ -13,6 +13,7 @@ from kit import process
 from kit.kafka import Kafka
 from kit.lab import Lab
 from kit.postgres import Postgres
+from kit.proxy import Proxy
 
 _numbers = itertools.count(1)
 
@@ -50,10 +51,25 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture(scope="session")
-def kafka() -> Iterator[Kafka]:
+def network() -> Iterator[Proxy]:
+    """What stands before the listener PROXY of this run's Kafka."""
+    with Proxy() as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="session")
+def kafka(network: Proxy) -> Iterator[Kafka]:
     """The Kafka of this run. A test that stops or freezes it brings it back."""
-    with Kafka() as broker:
+    with Kafka(listeners={"PROXY": "PLAINTEXT"}, advertised={"PROXY": network.address}) as broker:
+        network.target = broker.address("PROXY")
         yield broker
+
+
+@pytest.fixture
+def proxy(network: Proxy, kafka: Kafka) -> Iterator[Proxy]:
+    """A way to that Kafka which can fail, for a client with bootstrap.servers = proxy.address."""
+    yield network
+    network.heal()
 
 
 @pytest.fixture

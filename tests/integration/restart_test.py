@@ -34,7 +34,7 @@ def test_a_clean_stop_and_start_publishes_nothing_twice_A42(lab: Lab) -> None:
     assert lab.verify(duplicates=0).published == 201
 
 
-def test_clean_stops_under_load_and_inside_transactions_publish_nothing_twice_A42(lab: Lab) -> None:
+def test_clean_stops_under_load_and_inside_transactions_publish_nothing_twice_A42_A66(lab: Lab) -> None:
     lab.make_slot()
     for kind in ("order", "large"):
         lab.topic(kind)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
+import pytest
+
 from kit.lab import Lab
 from kit.load import Load, rows, take_table
 from kit.relay import Relay
@@ -70,19 +72,25 @@ def test_a_fast_shutdown_of_postgresql_does_not_wait_for_a_relay_without_room(la
     assert relay.running
 
 
-def test_sigterm_with_a_frozen_broker_ends_in_time_and_says_what_may_be_repeated(lab: Lab) -> None:
+@pytest.mark.parametrize("outage, end_outage", [("freeze", "thaw"), ("kill", "start")])
+def test_sigterm_without_kafka_ends_in_time_and_says_what_may_be_repeated_A66(
+    lab: Lab, outage: str, end_outage: str
+) -> None:
     relay = warm_relay(lab, {"relay": {"shutdown_timeout": "2s"}})
-    lab.kafka.freeze()
+    acknowledged = lab.end_of_wal()
+    getattr(lab.kafka, outage)()
     lab.writer.number("k", *range(10))
+    end = lab.end_of_wal()
     lab.wait_received()
     assert relay.stop(limit=10) == 0
     assert "10 events that Kafka has not acknowledged may be repeated" in relay.log_text()
-    lab.kafka.thaw()
+    assert lab.confirmed_at_least(acknowledged) and not lab.confirmed_at_least(end)
+    getattr(lab.kafka, end_outage)()
     relay.start()
     lab.verify(duplicates=10)
 
 
-def test_sigterm_with_a_full_budget_ends_in_time_inside_a_transaction(lab: Lab) -> None:
+def test_sigterm_with_a_full_budget_ends_in_time_inside_a_transaction_A66(lab: Lab) -> None:
     relay = warm_relay(lab, {"relay": {"memory": "1MB", "shutdown_timeout": "1s"}})
     lab.kafka.freeze()
     lab.conn.execute(rows("1", "30000", "order", 50, 100))
@@ -95,7 +103,7 @@ def test_sigterm_with_a_full_budget_ends_in_time_inside_a_transaction(lab: Lab) 
     lab.verify()
 
 
-def test_a_second_sigterm_ends_at_once(lab: Lab) -> None:
+def test_a_second_sigterm_ends_at_once_A66(lab: Lab) -> None:
     relay = warm_relay(lab, {"relay": {"shutdown_timeout": "1h"}})
     lab.kafka.freeze()
     lab.writer.number("k", *range(10))

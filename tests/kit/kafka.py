@@ -264,6 +264,11 @@ class Kafka(Scope):
         )  # fmt: skip
         return int(said.rsplit("=", 1)[1])
 
+    def segment(self, topic: str, partition: int = 0) -> Path:
+        """The file that holds the first records of a partition."""
+        assert self.directory is not None
+        return self.directory / "data" / f"{topic}-{partition}" / f"{0:020}.log"
+
     # ------------------------------------------------------------------- log
 
     @property

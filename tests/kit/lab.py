@@ -195,8 +195,14 @@ class Lab(Scope):
         wait_until(
             lambda: self._of_walsender("sent_lsn >= pg_current_wal_lsn()"), timeout, "everything is sent"
         )
+        self.wait_speaking(0, timeout)
+
+    def wait_speaking(self, seconds: int, timeout: float = 60) -> None:
+        """Let that much time pass, to its end with a relay that speaks on its connection."""
         ((now,),) = self.postgres.execute("SELECT clock_timestamp()::text")
-        wait_until(lambda: self.spoke_after(now), timeout, "the relay has spoken")
+        wait_until(
+            lambda: self.spoke_after(now, seconds), seconds + timeout, f"the relay speaks for {seconds} s"
+        )
 
     def answered_for(self, seconds: int) -> bool:
         """Has the relay spoken on its connection when this was `seconds` old, or later?"""
