@@ -331,7 +331,9 @@ struct producer *producer_new(const struct producer_options *options, struct err
         return NULL;
     }
     producer->callbacks = options->callbacks;
-    producer->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    /* Readable at first: what is in the queue before start() raises no event, nor does
+     * anything behind it. */
+    producer->fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
     if (producer->fd < 0)
         (void)err_set(err, ERR_RETRY, "eventfd: %s", strerror(errno));
     else

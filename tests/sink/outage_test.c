@@ -201,6 +201,24 @@ static void tickets_that_nobody_takes_make_the_sink_full(void **state)
     rig_free(rig);
 }
 
+/* librdkafka may have said something before it was told whom to wake. */
+static void what_is_wrong_from_the_start_wakes_whoever_waits(void **state)
+{
+    struct rig *rig = rig_new(1, 1);
+    struct pollfd fds[SINK_FDS];
+
+    (void)state;
+    rig_set(rig, "bootstrap.servers", "127.0.0.1:1");
+    rig_start(rig);
+    while (!rig_notice(rig, "Connection refused")) {
+        size_t n = sink_fds(rig->sink, fds);
+
+        assert_int_equal(poll(fds, n, RIG_LIMIT_MS), 1);
+        rig_turn(rig, 0);
+    }
+    rig_free(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +230,7 @@ int main(void)
         cmocka_unit_test(dropping_again_and_again_is_harmless),
         cmocka_unit_test(a_full_sink_takes_again_what_it_refused),
         cmocka_unit_test(tickets_that_nobody_takes_make_the_sink_full),
+        cmocka_unit_test(what_is_wrong_from_the_start_wakes_whoever_waits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
