@@ -50,18 +50,21 @@ static void acknowledged(struct sink *sink, struct entry *entry, window_seq_t se
                          int32_t n)
 {
     struct topic *topic = entry->topic;
+    /* A probe's is new.  Without memory for it the next message travels alone again. */
     struct partition *partition = topic_partition(topic, n);
 
-    must(partition && sink->nacked < sink->acked_cap);
-    partition->warm = true;
-    partition->acked_ms = sink->now_ms;
+    must(sink->nacked < sink->acked_cap && (partition || entry->sent_partition < 0));
+    if (partition) {
+        partition->warm = true;
+        partition->acked_ms = sink->now_ms;
+    }
     if (entry->sent_partition >= 0)
         partition->in_flight--;
     else {
         topic->probing = false;
         sink->probes--;
     }
-    if (topic->waiting.n > 0 || partition->waiting.n > 0)
+    if (topic->waiting.n > 0 || (partition && partition->waiting.n > 0))
         sink_make_ready(sink, topic);
     topic->in_flight--;
     sink->in_flight--;
@@ -286,6 +289,19 @@ static bool may_offer(const struct sink *sink)
     return sink->phase == SINK_RUNNING && sink->failure.error == 0;
 }
 
+/* An empty window has room for every message, if there is memory.  To wait would not help
+ * then, and nobody would hear of it. */
+static int no_room(const struct sink *sink, const struct message *m, struct err *err)
+{
+    if (window_begin(sink->window) != window_end(sink->window))
+        return 0;
+    return err_set(err, ERR_INTERNAL,
+                   "out of memory for table %.*s, event id %.*s at %" LSN_FMT
+                   ", payload of %zu bytes",
+                   SLICE_ARG(m->table), SLICE_ARG(m->event_id), LSN_ARG(m->lsn),
+                   m->payload.len);
+}
+
 /* All topics are forgotten together, with the producer, once nothing is under way. */
 static int no_topic(struct sink *sink, const struct message *m, struct err *err)
 {
@@ -315,7 +331,7 @@ int sink_put(struct sink *sink, const struct message *message, ticket_t ticket,
     if (!topic)
         return no_topic(sink, message, err);
     if (!window_add(sink->window, message, ticket))
-        return 0;
+        return no_room(sink, message, err);
     window_entry(sink->window, seq)->topic = topic;
     topic->entries++;
     if (sink->cursor != seq || !may_offer(sink))

@@ -44,7 +44,8 @@ struct sink *sink_new(const struct sink_options *options, struct err *err)
 void sink_free(struct sink *sink);
 
 /* 1: taken (copied); 0: full, try again after sink_serve; -1: err is set, ERR_POISON
- * when Kafka can never take this message: then the sink is as before. */
+ * when Kafka can never take this message, ERR_INTERNAL when there is no memory for it:
+ * then the sink is as before. */
 int sink_put(struct sink *sink, const struct message *message, ticket_t ticket,
              struct err *err) __attribute__((warn_unused_result));
 

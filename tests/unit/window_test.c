@@ -188,9 +188,17 @@ static void messages_stay_intact_until_they_are_done_in_any_order(void **state)
     window_free(m.window);
 }
 
+static struct window *new_window(size_t max_entries, size_t max_bytes)
+{
+    struct window *window = window_new(max_entries, max_bytes);
+
+    assert_non_null(window);
+    return window;
+}
+
 static void it_is_full_when_its_entries_are_used_up(void **state)
 {
-    struct window *window = window_new(ENTRIES, 1 << 20);
+    struct window *window = new_window(ENTRIES, 1 << 20);
     struct message message = {0};
 
     (void)state;
@@ -208,7 +216,7 @@ static void it_is_full_when_its_entries_are_used_up(void **state)
 
 static void absent_stays_absent_and_empty_stays_empty(void **state)
 {
-    struct window *window = window_new(ENTRIES, BYTES);
+    struct window *window = new_window(ENTRIES, BYTES);
     struct message message = {.key = slice_of(""), .payload = {NULL, 0}};
     const struct entry *entry;
 
@@ -223,7 +231,7 @@ static void absent_stays_absent_and_empty_stays_empty(void **state)
 
 static void the_commit_time_takes_the_place_of_the_timestamp_once(void **state)
 {
-    struct window *window = window_new(ENTRIES, BYTES);
+    struct window *window = new_window(ENTRIES, BYTES);
     struct header header = {slice_of("h"), slice_of("v")};
     char given[] = "1970-01-01";
     struct message message = {.headers = &header,
@@ -253,7 +261,7 @@ static void the_commit_time_takes_the_place_of_the_timestamp_once(void **state)
 
 static void without_a_timestamp_column_there_is_nothing_to_replace(void **state)
 {
-    struct window *window = window_new(ENTRIES, BYTES);
+    struct window *window = new_window(ENTRIES, BYTES);
     struct message message = {.timestamp_ms = 1, .commit_ms = 2};
 
     (void)state;
@@ -266,7 +274,7 @@ static void without_a_timestamp_column_there_is_nothing_to_replace(void **state)
 static void what_people_read_is_kept_once(void **state)
 {
     enum { LONG = 1000 };
-    struct window *window = window_new(ENTRIES, BYTES);
+    struct window *window = new_window(ENTRIES, BYTES);
     char id[LONG];
     char key[LONG];
     struct header header = {slice_of("id"), {id, LONG}};
