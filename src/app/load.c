@@ -25,13 +25,15 @@ static int read_path(const char *path, struct buf *text, struct err *err)
 
     if (!file)
         return err_set(
-            err, ERR_CONFIG,
+            err, errno == ENOMEM ? ERR_INTERNAL : ERR_CONFIG,
             "cannot open %s: %s; -c or WALRELAY_CONFIG names the configuration", path,
             strerror(errno));
     rc = read_file(file, text);
     if (rc < 0)
         (void)err_set(err, ERR_CONFIG, "cannot read %s: %s", path, strerror(errno));
     (void)fclose(file);
+    if (rc == 0 && text->no_memory) /* a part of it could pass for the whole */
+        rc = err_set(err, ERR_INTERNAL, "out of memory for %s", path);
     return rc;
 }
 

@@ -185,7 +185,9 @@ static int make_table(struct setup *setup, const struct table_settings *table,
                                              {"index", buf_str(&index)},
                                              {0}};
 
-    if (fill(setup, sql_outbox_events, variables, err) == 0)
+    if (index.failed)
+        (void)err_set(err, ERR_INTERNAL, "out of memory");
+    else if (fill(setup, sql_outbox_events, variables, err) == 0)
         rc = run_or_print_table(setup, table, err);
     buf_done(&index);
     return rc;

@@ -124,13 +124,13 @@ int sqlscript_run(struct pg *pg, const char *script, int *changes, struct err *e
 
         if (!gexec && !comment)
             buf_add(&statement, (struct slice){line, len});
-        if (gexec || (!comment && ends_statement(line, len))) {
+        if (statement.failed) { /* before a part of it runs */
+            rc = err_set(err, ERR_INTERNAL, "out of memory");
+        } else if (gexec || (!comment && ends_statement(line, len))) {
             rc = run_statement(pg, buf_str(&statement), gexec, changes, err);
             buf_reset(&statement);
         }
     }
-    if (rc == 0 && statement.failed)
-        rc = err_set(err, ERR_INTERNAL, "out of memory");
     buf_done(&statement);
     return rc;
 }

@@ -21,6 +21,7 @@ void buf_reset(struct buf *buf)
 {
     buf->len = 0;
     buf->failed = false;
+    buf->no_memory = false;
 }
 
 /* Room for n more bytes and a terminating NUL. */
@@ -39,7 +40,7 @@ static bool reserve(struct buf *buf, size_t n)
         return true;
     ptr = realloc(buf->ptr, cap);
     if (!ptr) {
-        buf->failed = true;
+        buf->failed = buf->no_memory = true;
         return false;
     }
     buf->ptr = ptr;

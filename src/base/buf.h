@@ -11,7 +11,8 @@ struct buf {
     size_t len;
     size_t cap;
     size_t max;
-    bool failed; /* an append was refused: over the ceiling, or out of memory */
+    bool failed;    /* an append was refused: over the ceiling, or out of memory */
+    bool no_memory; /* it was the latter */
 };
 
 void buf_init(struct buf *buf, size_t max);

@@ -121,13 +121,15 @@ static int read_file(const char *variable, const char *path, struct buf *text,
     int rc;
 
     if (!file)
-        return err_set(err, ERR_CONFIG, "%s: cannot open %s: %s", variable, path,
-                       strerror(errno));
+        return err_set(err, errno == ENOMEM ? ERR_INTERNAL : ERR_CONFIG,
+                       "%s: cannot open %s: %s", variable, path, strerror(errno));
     rc = read_all(file, text);
     if (rc < 0)
         (void)err_set(err, ERR_CONFIG, "%s: cannot read %s: %s", variable, path,
                       strerror(errno));
     (void)fclose(file);
+    if (rc == 0 && text->no_memory)
+        rc = err_set(err, ERR_INTERNAL, "%s: out of memory for %s", variable, path);
     if (rc == 0 && text->failed)
         rc = err_set(err, ERR_CONFIG, "%s: %s holds more than 1 MB", variable, path);
     if (rc == 0 && text->len > 0 && memchr(text->ptr, '\0', text->len))

@@ -374,11 +374,15 @@ static int send_command(struct slot *slot, const struct slot_options *options,
     buf_init(&command, COMMAND_MAX_BYTES);
     start_replication(&command, options->name, options->start, options->catalog,
                       options->typed);
-    rc = command.failed ? err_set(err, ERR_CONFIG,
-                                  "START_REPLICATION for slot %s is over %d bytes; "
-                                  "configure fewer tables",
-                                  options->name, COMMAND_MAX_BYTES)
-                        : pg_send(slot->pg, buf_str(&command), err);
+    if (command.no_memory)
+        rc = err_set(err, ERR_INTERNAL, "out of memory for START_REPLICATION");
+    else if (command.failed)
+        rc = err_set(
+            err, ERR_CONFIG,
+            "START_REPLICATION for slot %s is over %d bytes; configure fewer tables",
+            options->name, COMMAND_MAX_BYTES);
+    else
+        rc = pg_send(slot->pg, buf_str(&command), err);
     buf_done(&command);
     return rc;
 }

@@ -31,8 +31,10 @@ enum {
     NOTED_MAX = 10000, /* to look at a stack takes time */
 };
 
-/* For tests that are made for this: from now on larger allocations fail; 0: none do. */
+/* For tests that are made for this: larger allocations fail from now on; 0: none do. */
 void failing_above(size_t bytes);
+/* The nth from now fails, counted from 1. */
+void failing_next(long n);
 
 void *failing_malloc(size_t size);
 void *failing_calloc(size_t n, size_t size);
@@ -150,6 +152,11 @@ static bool fails(void)
 void failing_above(size_t bytes)
 {
     atomic_store(&largest, bytes);
+}
+
+void failing_next(long n)
+{
+    chosen[0] = atomic_load(&count) + n;
 }
 
 static bool too_large(size_t size)
