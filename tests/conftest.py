@@ -84,6 +84,13 @@ def lab(postgres: Postgres, kafka: Kafka) -> Iterator[Lab]:
 
 
 @pytest.fixture
+def big_lab(postgres: Postgres, kafka: Kafka) -> Iterator[Lab]:
+    """A lab whose checker keeps little of each record."""
+    with Lab(postgres, kafka, "big", light=True) as place:
+        yield place
+
+
+@pytest.fixture
 def server(request: pytest.FixtureRequest) -> Iterator[Postgres]:
     """A PostgreSQL of the test's own, with settings of parametrize("server", ..., indirect=True)."""
     with Postgres(**getattr(request, "param", {})) as postgres:

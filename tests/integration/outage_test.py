@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator
 
-import pytest
-
-from kit.kafka import Kafka
 from kit.lab import Lab
 from kit.load import rows, take_table, write_backlog
-from kit.postgres import Postgres
 from kit.relay import Relay
 from kit.wait import wait_until
 
 # A change of state is told once, and what lasts once a minute: never once a second.
 FEW_LINES = 8
-
-
-@pytest.fixture
-def big_lab(postgres: Postgres, kafka: Kafka) -> Iterator[Lab]:
-    """A lab whose checker keeps little of each record."""
-    with Lab(postgres, kafka, "much", light=True) as lab:
-        yield lab
 
 
 def warnings(relay: Relay) -> list[str]:

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Iterator
-
-import pytest
-
-from kit.kafka import Kafka
 from kit.lab import TABLE, Lab
 from kit.load import rows, take_table, write_backlog
-from kit.postgres import Postgres
 from kit.wait import wait_until
 
 POISON_EXIT = 65
 SENDER_TIMEOUT = "terminating walsender process due to replication timeout"
 # hexadecimal digits of hashes: neither lz4 nor pglz makes them much smaller
 NOISE = "(SELECT string_agg(md5(i::text), '') FROM generate_series(1, {bytes} / 32) i)"
-
-
-@pytest.fixture
-def big_lab(postgres: Postgres, kafka: Kafka) -> Iterator[Lab]:
-    """A lab whose checker keeps little of each record."""
-    with Lab(postgres, kafka, "big", light=True) as lab:
-        yield lab
 
 
 def insert_noise(lab: Lab, key: str, size: int) -> str:

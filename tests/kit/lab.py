@@ -212,6 +212,15 @@ class Lab(Scope):
         """Has the relay spoken on its connection `seconds` after that time of the server, or later?"""
         return self._of_walsender(f"reply_time > timestamptz '{time}' + interval '{seconds} s'")
 
+    def clock_lead(self) -> float:
+        """By how many seconds the relay's clock was ahead of the server's when it last spoke."""
+        ((lead,),) = self.postgres.execute(
+            "SELECT extract(epoch FROM reply_time - clock_timestamp()) FROM pg_stat_replication"
+            " JOIN pg_replication_slots ON active_pid = pid WHERE slot_name = %s",
+            self.slot,
+        )
+        return float(lead)
+
     def is_blocked(self) -> bool:
         """Does the slot's walsender wait for a relay that does not read?"""
         return self._of_walsender("wait_event = 'WalSenderWriteData'")

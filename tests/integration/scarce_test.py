@@ -1,0 +1,101 @@
+"""The machine runs out of something: disk, memory, or a clock that tells the truth."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator
+
+import pytest
+
+from kit.kafka import Kafka
+from kit.lab import Lab
+from kit.load import rows, take_table
+from kit.postgres import Postgres
+from kit.wait import wait_until
+
+SENDER_TIMEOUT_S = 2
+
+
+@contextmanager
+def small_disk(place: Path, owner: str, size: str) -> Iterator[None]:
+    """A file system of that size at `place`."""
+    options = f"size={size},mode=700,uid={owner},gid={owner}"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "walrelay-test", str(place)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def enlarge(place: Path, size: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={size}", str(place)], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+@pytest.mark.parametrize("server", [{"logical_decoding_work_mem": "64kB"}], indirect=True)
+def test_a_full_disk_under_the_decoding_of_a_large_transaction_is_told_and_waited_for_A68(
+    server: Postgres, kafka: Kafka, full: bool
+) -> None:
+    assert server.directory and server.user
+    place = server.directory / "data" / "pg_replslot"
+    server.stop()
+    with small_disk(place, server.user, "64m" if full else "8m"):
+        server.start()
+        try:
+            with Lab(server, kafka, "disk", light=True) as lab:
+                lab.topic("order")
+                relay = lab.running_relay()
+                lab.writer.insert("first")
+                lab.verify()
+                lab.conn.execute(rows("1", "1000000" if full else "40000", "order", 50, 200))
+                end = lab.end_of_wal()
+                take_table(lab, lab.conn)
+                relay.wait_for_log("warning .*could not write to data file .*No space left on device", 60)
+                assert relay.running and not lab.confirmed_at_least(end)
+                enlarge(place, "2g")
+                lab.verify(300, duplicates=0)
+                assert relay.log_text().count("No space left on device") < 10
+        finally:
+            server.stop("immediate")
+
+
+def jump(lab: Lab, clock: Path, hours: int) -> None:
+    """Set the relay's clock, and let pass what the server gives it to speak, more than twice."""
+    clock.write_text(f"{hours:+}h")
+    jumped = time.monotonic()
+
+    def passed() -> bool:
+        return time.monotonic() - jumped > 2.5 * SENDER_TIMEOUT_S and abs(lab.clock_lead() - hours * 3600) < 60
+
+    wait_until(passed, 30, lambda: f"the relay's clock is {hours} hours ahead, it is {lab.clock_lead()} s")
+
+
+def test_a_clock_that_jumps_disturbs_nothing_A69(lab: Lab) -> None:
+    """libfaketime lies about the time of the day, not about the monotonic clock."""
+    (library,) = Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")
+    clock = lab.directory / "clock"
+    clock.write_text("+0h")
+    lab.topic("order")
+    lab.make_slot()
+    dsn = lab.postgres.dsn(lab.db, options=f"-c wal_sender_timeout={SENDER_TIMEOUT_S}s")
+    relay = lab.relay(
+        {"postgres": {"dsn": dsn}},
+        env={
+            "LD_PRELOAD": str(library),
+            "FAKETIME_TIMESTAMP_FILE": str(clock),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        },
+    )
+    relay.start()
+    lab.wait_streaming(relay)
+    for hours in (0, 2, -2, 0):
+        jump(lab, clock, hours)
+        lab.writer.number("k", hours)
+        lab.verify(duplicates=0)
+    assert relay.running and " warning " not in relay.log_text(), relay.log_text()
+    assert relay.log_text().count("streaming from slot") == 1
