@@ -167,7 +167,7 @@ static void warn_of_missing_topics(struct sink *sink)
 static void warn_of_stall(struct sink *sink)
 {
     window_seq_t seq = window_begin(sink->window);
-    char text[192];
+    char text[256];
 
     if (sink->now_ms - sink->progress_ms < STALL_MS ||
         (sink->stall_told_ms != 0 &&
@@ -177,8 +177,9 @@ static void warn_of_stall(struct sink *sink)
     sink->up = false;
     (void)snprintf(
         text, sizeof(text),
-        "Kafka has acknowledged nothing for %d s; check that it runs and that the topic "
-        "exists; %zu events wait, the first is",
+        "Kafka has acknowledged nothing for %d s; check that it runs, that the topic "
+        "exists and that min.insync.replicas of its replicas are in sync; %zu events "
+        "wait, the first is",
         (int)((sink->now_ms - sink->progress_ms) / 1000), window_pending(sink->window));
     tell_entry(sink, LOG_WARNING, window_entry(sink->window, seq), text);
 }

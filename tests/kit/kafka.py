@@ -21,6 +21,12 @@ from kit.wait import wait_until
 PLAIN = "PLAINTEXT"
 CONTROLLER = "CONTROLLER"
 JMX = "JMX"
+# For controllers that have to wait for a processor: otherwise one election follows the other.
+PATIENT = {
+    "controller.quorum.election.timeout.ms": "5000",
+    "controller.quorum.fetch.timeout.ms": "8000",
+    "controller.quorum.request.timeout.ms": "8000",
+}
 JVM = [
     "-Xms128m",
     "-Xmx512m",
@@ -374,7 +380,7 @@ class Cluster(Scope):
     def __init__(self, size: int, properties: Mapping[str, str] | None = None) -> None:
         self.brokers: list[Kafka] = []
         for node_id in range(1, size + 1):
-            self.brokers.append(Kafka(properties, node_id=node_id, members=self.brokers))
+            self.brokers.append(Kafka({**PATIENT, **(properties or {})}, node_id=node_id, members=self.brokers))
 
     def open(self) -> None:
         """Start all at once: none is ready before most of the controllers are."""
