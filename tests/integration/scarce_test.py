@@ -12,11 +12,12 @@ from typing import Iterator
 import pytest
 
 from kit.kafka import Kafka
-from kit.lab import Lab
+from kit.lab import TABLE, Lab
 from kit.load import rows, take_table
 from kit.postgres import Postgres
 from kit.wait import wait_until
 
+INTERNAL_EXIT = 70
 SENDER_TIMEOUT_S = 2
 
 
@@ -99,3 +100,39 @@ def test_a_clock_that_jumps_disturbs_nothing_A69(lab: Lab) -> None:
         lab.verify(duplicates=0)
     assert relay.running and " warning " not in relay.log_text(), relay.log_text()
     assert relay.log_text().count("streaming from slot") == 1
+
+
+def insert_large(lab: Lab, megabytes: int) -> str:
+    """Commit an event of that size; return the end of its transaction."""
+    ((event,),) = lab.conn.execute(
+        f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload)"
+        " VALUES ('order', 'k', 'large', to_jsonb(repeat('x', %s))) RETURNING id",
+        [megabytes * 1_000_000],
+    ).fetchall()
+    lab.checker.commit(event)
+    return lab.end_of_wal()
+
+
+def test_an_event_that_memory_does_not_hold_ends_the_relay_before_it_A70(big_lab: Lab, full: bool) -> None:
+    """Small ones pass; of the others some fail when they are copied and some when libpq reads them."""
+    lab = big_lab
+    lab.topic("order", config={"max.message.bytes": "200000000"})
+    lab.make_slot()
+    changes = {"kafka": {"message.max.bytes": "200000000"}}
+    # without arenas, each of which takes a third of the address space
+    limited = lab.relay(changes, env={"MALLOC_ARENA_MAX": "1"}, wrapper=["prlimit", f"--as={200_000 << 10}"])
+    for megabytes in range(30, 160, 10) if full else (40, 150):
+        limited.start()
+        lab.wait_streaming(limited)
+        end = insert_large(lab, megabytes)
+        wait_until(lambda: not limited.running or lab.confirmed_at_least(end), 60, "the event is dealt with")
+        if limited.running:
+            assert megabytes < 150 and limited.stop() == 0
+            continue
+        assert limited.wait_exit() == INTERNAL_EXIT
+        last = limited.log_text().splitlines()[-1]
+        assert " error " in last and "memory" in last and str(megabytes * 1_000_000)[:-3] in last, last
+        assert not lab.confirmed_at_least(end)
+        unlimited = lab.running_relay(changes)
+        lab.verify(duplicates=0)
+        assert unlimited.stop() == 0
