@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
@@ -27,9 +28,10 @@ PATIENT = {
     "controller.quorum.fetch.timeout.ms": "8000",
     "controller.quorum.request.timeout.ms": "8000",
 }
+MEMORY = ["-Xms128m", "-Xmx512m"]
+# For brokers that are many, are started often and do little.
+SMALL = ["-Xms64m", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 JVM = [
-    "-Xms128m",
-    "-Xmx512m",
     "-XX:-UsePerfData",
     "-XX:+ExitOnOutOfMemoryError",
     "-Xshare:auto",
@@ -46,7 +48,7 @@ class Kafka(Scope):
     name to security protocol ({"SECURE": "SASL_PLAINTEXT"}), each on a port of its own; their
     settings go into `properties`, which win over everything here. `advertised` says where
     clients of a listener are sent ({"PROXY": "127.0.0.1:9999"}); the default is its own port.
-    With `jmx` the broker's own figures can be read.
+    With `jmx` the broker's own figures can be read. `java_options` size its JVM.
     """
 
     def __init__(
@@ -57,12 +59,14 @@ class Kafka(Scope):
         node_id: int = 1,
         members: "Sequence[Kafka]" = (),
         jmx: bool = False,
+        java_options: Sequence[str] = MEMORY,
     ) -> None:
         self.properties = dict(properties or {})
         self.protocols = {PLAIN: PLAIN, **(listeners or {})}
         self.advertised = dict(advertised or {})
         self.node_id = node_id
         self.jmx = jmx
+        self.java_options = java_options
         self._members = members
         self._own_id = _random_id()
         self.ports: dict[str, int] = {}
@@ -117,7 +121,7 @@ class Kafka(Scope):
 
     def launch(self) -> None:
         """The third part: begin to run."""
-        command = self._command("kafka.Kafka", self._config, options=self._jmx_options())
+        command = self._command("kafka.Kafka", self._config, options=[*self.java_options, *self._jmx_options()])
         self._child = process.spawn(command, self.log, env=self._environment)
 
     def became_ready(self) -> bool:
@@ -253,7 +257,7 @@ class Kafka(Scope):
         For example tool("org.apache.kafka.tools.AclCommand", "--bootstrap-server", …).
         """
         done = subprocess.run(
-            self._command(main_class, *args), input=text, stdout=subprocess.PIPE,
+            self._command(main_class, *args, options=MEMORY), input=text, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
         if done.returncode != 0:
@@ -371,22 +375,44 @@ class Kafka(Scope):
 
 
 class Cluster(Scope):
-    """Several brokers. `properties` are those of each.
+    """Several brokers. `properties`, `listeners` and `java_options` are those of each, `advertised` has
+    a mapping for each.
 
     Of three or more the first three are controllers too, so that the others go on when one dies;
     of two only the first is, and must stay. A Lab takes any one of `brokers`.
     """
 
-    def __init__(self, size: int, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        size: int,
+        properties: Mapping[str, str] | None = None,
+        listeners: Mapping[str, str] | None = None,
+        advertised: Sequence[Mapping[str, str]] = (),
+        java_options: Sequence[str] = MEMORY,
+    ) -> None:
         self.brokers: list[Kafka] = []
-        for node_id in range(1, size + 1):
-            self.brokers.append(Kafka({**PATIENT, **(properties or {})}, node_id=node_id, members=self.brokers))
+        for node_id, places in zip(range(1, size + 1), advertised or [{}] * size, strict=True):
+            self.brokers.append(
+                Kafka(
+                    {**PATIENT, **(properties or {})}, listeners, places, node_id=node_id, members=self.brokers,
+                    java_options=java_options,
+                )
+            )  # fmt: skip
 
     def open(self) -> None:
         """Start all at once: none is ready before most of the controllers are."""
-        for step in (Kafka.choose_ports, Kafka.format, Kafka.launch):
-            for broker in self.brokers:
-                step(broker)
+        for broker in self.brokers:
+            broker.choose_ports()
+        with ThreadPoolExecutor(len(self.brokers)) as threads:
+            list(threads.map(Kafka.format, self.brokers))
+        self.heal()
+
+    def heal(self) -> None:
+        """Thaw who is frozen, start who is gone, and wait until all answer."""
+        for broker in self.brokers:
+            broker.thaw()
+            if not broker.running:
+                broker.launch()
         for broker in self.brokers:
             if not broker.became_ready():
                 raise RuntimeError(f"Kafka did not start:\n{broker.log_text()[-4000:]}")

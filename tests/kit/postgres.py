@@ -72,6 +72,12 @@ class Postgres(Scope):
         """Stop the server as `pg_ctl stop -m MODE` does; SIGKILL after `limit` seconds."""
         process.finish(self._child, STOP_SIGNAL[mode], limit)
 
+    def kill(self) -> None:
+        """SIGKILL of the postmaster; returns when its children have noticed, so that start() succeeds."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        process.finish(self._child, signal.SIGKILL, 10)
+        wait_until(lambda: not any(Path("/proc", pid).exists() for pid in children), 60, "the children have gone")
+
     def restart(self, mode: str = "fast", limit: float = 60) -> None:
         """Stop in `mode`, start again on the same port."""
         self.stop(mode, limit)
