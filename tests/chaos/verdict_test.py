@@ -1,0 +1,111 @@
+"""The verdict, on rounds that are made up."""
+
+from __future__ import annotations
+
+from chaos import verdict
+from chaos.campaign import stream_starts
+from chaos.verdict import Copies, Start
+from chaos.watch import Sample
+from chaos.witness import Event, parse
+
+EVENT = Event("a", "order", end=100, committed_ms=1000)
+
+
+def copies(*times: int) -> Copies:
+    return Copies({"a": list(times)})
+
+
+def early(first: int | None, *samples: Sample) -> bool:
+    return bool(verdict.early([EVENT], copies(first) if first else Copies(), samples))
+
+
+def unexplained(times: list[int], samples: list[Sample], *starts: Start) -> bool:
+    return bool(verdict.unexplained([EVENT], copies(*times), samples, starts))
+
+
+# ------------------------------------------------------------------ confirmed too early
+
+
+def test_an_event_may_be_confirmed_once_it_is_in_kafka() -> None:
+    assert not early(1500, Sample(1200, 99), Sample(1500, 100))
+
+
+def test_a_position_beyond_an_event_that_kafka_gets_later_is_early() -> None:
+    assert early(1500, Sample(1400, 100))
+
+
+def test_a_position_beyond_an_event_that_kafka_never_gets_is_early() -> None:
+    assert early(None, Sample(1400, 120))
+
+
+def test_a_position_before_the_end_of_the_commit_says_nothing_of_the_event() -> None:
+    assert not early(None, Sample(1400, 99))
+
+
+def test_a_position_that_a_crash_moves_back_was_said_all_the_same() -> None:
+    assert early(1500, Sample(1400, 100), Sample(1450, 50))
+
+
+# -------------------------------------------------------------------------- duplicates
+
+
+def test_a_copy_before_the_confirmation_is_explained() -> None:
+    assert not unexplained([1100, 1200], [Sample(1300, 100)])
+
+
+def test_a_copy_after_the_confirmation_has_no_reason() -> None:
+    assert unexplained([1100, 1400], [Sample(1300, 100)])
+
+
+def test_a_stream_that_began_before_the_event_is_a_reason_for_one_copy_only() -> None:
+    again = Start(1350, after=99)
+    assert not unexplained([1100, 1400], [Sample(1300, 100)], again)
+    assert unexplained([1100, 1400, 1401], [Sample(1300, 100)], again)
+
+
+def test_a_stream_that_began_behind_the_event_is_no_reason() -> None:
+    assert unexplained([1100, 1400], [Sample(1300, 100)], Start(1350, after=100))
+
+
+def test_a_stream_that_ended_before_the_commit_is_no_reason() -> None:
+    assert unexplained([1100, 1400], [Sample(1300, 100)], Start(500, after=50), Start(800, after=50))
+
+
+def test_a_relay_that_is_thawed_after_the_commit_may_send_again_what_its_successor_has_confirmed() -> None:
+    def found(*thawed: int) -> bool:
+        return bool(verdict.unexplained([EVENT], copies(1100, 1400), [Sample(1300, 100)], [], thawed))
+
+    assert not found(1350)
+    assert found(900) and found(1500)
+
+
+# ------------------------------------------------------------------- what the server says
+
+
+def test_the_witness_gives_each_row_the_end_of_its_commit() -> None:
+    row = "table public.outbox_events: INSERT: id[uuid]:'%s' aggregate_type[text]:'order' payload[jsonb]:null"
+    first, second = "00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"
+    events = parse(
+        [
+            ("0/10", "BEGIN"),
+            ("0/11", "table public.noise: INSERT: n[bigint]:1"),
+            ("0/12", row % first),
+            ("0/13", row % second),
+            ("1/A", "COMMIT (at 2026-01-01 00:00:00.5+00)"),
+        ]
+    )
+    assert [event.id for event in events] == [first, second]
+    assert {(event.kind, event.end, event.committed_ms) for event in events} == {
+        ("order", (1 << 32) + 10, 1767225600500)
+    }
+
+
+def test_the_servers_log_tells_when_and_from_where_a_stream_began() -> None:
+    log = (
+        '2026-01-01 00:00:00.500 UTC [7] relay0 LOG:  starting logical decoding for slot "s"\n'
+        "2026-01-01 00:00:00.500 UTC [7] relay0 DETAIL:  Streaming transactions committing after 1/A,"
+        " reading WAL from 0/1.\n"
+        "2026-01-01 00:00:00.501 UTC [7] relay0 STATEMENT:  START_REPLICATION\n"
+    )
+    assert stream_starts(log, "s") == [Start(1767225600500, (1 << 32) + 10)]
+    assert stream_starts(log, "other") == []
