@@ -25,6 +25,8 @@ struct window {
     size_t usual_bytes; /* cap_bytes, but for a message that needs more */
     size_t used_from;   /* begin of the front block */
     size_t used_to;     /* end of the newest block */
+    window_seq_t since; /* the first entry whose block lies in bytes */
+    char *old_bytes;    /* of those before that, or NULL */
 
     struct entry *entries;
     struct block *blocks;
@@ -46,13 +48,33 @@ static size_t power_of_two(size_t n)
     return p;
 }
 
-struct window *window_new(size_t max_entries, size_t max_bytes)
+static void leave(struct window *window)
 {
-    struct window *window = calloc(1, sizeof(*window));
+    while (window->begin != window->end) {
+        const struct entry *entry = &window->entries[window->begin & window->mask];
+
+        if (entry->state != ENTRY_DONE)
+            break;
+        window->cost -= entry->cost_bytes;
+        window->begin++;
+    }
+    if (window->begin < window->since)
+        return;
+    if (window->old_bytes) {
+        free(window->old_bytes);
+        window->old_bytes = NULL;
+    }
+    window->since = window->begin;
+    if (window->begin != window->end)
+        window->used_from = window->blocks[window->begin & window->mask].begin;
+}
+
+/* Memory of a size, into which what is in the other window's entries moves. */
+static bool make(struct window *window, size_t max_entries, size_t max_bytes,
+                 const struct window *other)
+{
     size_t n = power_of_two(max_entries);
 
-    if (!window)
-        return NULL;
     window->mask = n - 1;
     window->max_cost = max_bytes;
     window->usual_bytes = window->cap_bytes = max_bytes / 2 + 4096;
@@ -60,10 +82,43 @@ struct window *window_new(size_t max_entries, size_t max_bytes)
     window->entries = calloc(n, sizeof(*window->entries));
     window->blocks = calloc(n, sizeof(*window->blocks));
     if (!window->bytes || !window->entries || !window->blocks) {
-        window_free(window);
+        free(window->bytes);
+        free(window->entries);
+        free(window->blocks);
+        return false;
+    }
+    for (window_seq_t seq = other->begin; seq != other->end; seq++) {
+        window->entries[seq & window->mask] = other->entries[seq & other->mask];
+        window->blocks[seq & window->mask] = other->blocks[seq & other->mask];
+    }
+    return true;
+}
+
+struct window *window_new(size_t max_entries, size_t max_bytes)
+{
+    struct window *window = calloc(1, sizeof(*window));
+
+    if (window && !make(window, max_entries, max_bytes, window)) {
+        free(window);
         return NULL;
     }
     return window;
+}
+
+bool window_resize(struct window *window, size_t max_entries, size_t max_bytes)
+{
+    struct window new = *window;
+
+    if (window->old_bytes || window->end - window->begin > power_of_two(max_entries) ||
+        !make(&new, max_entries, max_bytes, window))
+        return false;
+    free(window->entries);
+    free(window->blocks);
+    new.old_bytes = window->bytes;
+    new.since = window->end;
+    *window = new;
+    leave(window);
+    return true;
 }
 
 void window_free(struct window *window)
@@ -71,6 +126,7 @@ void window_free(struct window *window)
     if (!window)
         return;
     free(window->bytes);
+    free(window->old_bytes);
     free(window->entries);
     free(window->blocks);
     free(window);
@@ -82,7 +138,7 @@ struct entry *window_entry(struct window *window, window_seq_t seq)
     return &window->entries[seq & window->mask];
 }
 
-/* An empty window grows for a message that is larger than all of it, which then travels
+/* Empty memory grows for a message that is larger than all of it, which then travels
  * alone, and shrinks again for the next. */
 static bool fit(struct window *window, size_t size)
 {
@@ -106,7 +162,7 @@ static bool find_room(struct window *window, size_t size, size_t *ret)
     size_t from = window->used_from;
     size_t to = window->used_to;
 
-    if (window->begin == window->end) {
+    if (window->since == window->end) {
         *ret = 0;
         return fit(window, size);
     }
@@ -234,7 +290,7 @@ bool window_add(struct window *window, const struct message *message, ticket_t t
     /* One message alone may cost more than the budget leaves: it must go some time. */
     if (window->cost + cost > window->max_cost && window->begin != window->end)
         return false;
-    if (window->begin == window->end)
+    if (window->since == window->end)
         window->used_from = at;
     entry = &window->entries[window->end & window->mask];
     window->blocks[window->end & window->mask] = (struct block){at, at + size};
@@ -273,6 +329,7 @@ void window_clear(struct window *window)
     window->begin = window->end;
     window->pending = 0;
     window->cost = 0;
+    window->since = window->end; /* old_bytes may still be borrowed */
 }
 
 size_t window_max_entries(const struct window *window)
@@ -280,18 +337,9 @@ size_t window_max_entries(const struct window *window)
     return window->mask + 1;
 }
 
-static void leave(struct window *window)
+size_t window_max_bytes(const struct window *window)
 {
-    while (window->begin != window->end) {
-        const struct entry *entry = &window->entries[window->begin & window->mask];
-
-        if (entry->state != ENTRY_DONE)
-            break;
-        window->cost -= entry->cost_bytes;
-        window->begin++;
-    }
-    if (window->begin != window->end)
-        window->used_from = window->blocks[window->begin & window->mask].begin;
+    return window->max_cost;
 }
 
 void window_mark_done(struct window *window, window_seq_t seq)

@@ -48,6 +48,7 @@ struct entry {
     unsigned attempts; /* how often it was sent */
     void *topic;
     int32_t sent_partition;
+    bool offered;      /* to the producer: it was sent or waits in a list */
     bool doubted;      /* its partition did not exist when it was sent last */
     window_seq_t next; /* in a list of the outlet's */
 };
@@ -57,6 +58,12 @@ struct entry {
  * memory that is made for it.  NULL: no memory. */
 struct window *window_new(size_t max_entries, size_t max_bytes);
 void window_free(struct window *window);
+
+/* From now on the bounds are these.  What is in the window stays where it lies, in the
+ * memory that was there before, until it leaves.  False, and nothing changed: it is not
+ * gone yet since the last time, more entries than that are in use, or there is no memory.
+ */
+bool window_resize(struct window *window, size_t max_entries, size_t max_bytes);
 
 /* Copies message.  False when there is no room now; table, header names and what
  * else message borrows from the configuration is not copied. */
@@ -75,10 +82,11 @@ void window_mark_done(struct window *window, window_seq_t seq);
  * into the header walrelay.timestamp.  False: it has none, or does so already. */
 bool window_use_commit_time(struct entry *entry);
 
-/* All entries leave, done or not.  No outlet may borrow from one any more. */
+/* All entries leave, done or not.  Their bytes stay until the next window_add. */
 void window_clear(struct window *window);
 
 size_t window_max_entries(const struct window *window);
+size_t window_max_bytes(const struct window *window);
 
 /* Not done yet. */
 size_t window_pending(const struct window *window);
