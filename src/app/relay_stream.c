@@ -100,7 +100,7 @@ static bool publish_change(struct relay *relay)
     struct err err;
 
     err_clear(&err);
-    switch (publish(&relay->publisher, &relay->change, clock_wall_us() / 1000, &err)) {
+    switch (publish(&relay->publisher, &relay->change, relay->wall_ms, &err)) {
     case PUBLISHED:
         relay->has_change = false;
         return true;
@@ -141,6 +141,7 @@ static void take_changes(struct relay *relay)
 
     relay->drained = false;
     relay->nap_until_ms = 0;
+    relay->wall_ms = clock_wall_us() / 1000;
     if (relay->has_change && !publish_change(relay))
         return;
     for (int taken = 0; taken < CHANGES_PER_TURN && relay_is_reading(relay);) {
@@ -163,6 +164,7 @@ static void take_changes(struct relay *relay)
 /* Under load batches fill while others travel; a quiet stream does not wait for more. */
 static void push(struct relay *relay)
 {
+    sink_gather(relay->sink, relay->behind && relay->phase == STREAMING);
     if ((relay->drained && !relay->behind) || relay->phase == DRAINING)
         sink_push(relay->sink);
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 enum {
-    ENTRY_BYTES_GUESS = 1024, /* the window has one entry for that much memory */
     REBUILD_MS = 100,
     REBUILD_MAX_MS = 10000,
     STALL_MS = 10000, /* without an acknowledgement before an operator hears of it */
@@ -68,7 +67,9 @@ static void acknowledged(struct sink *sink, struct entry *entry, window_seq_t se
         sink_make_ready(sink, topic);
     topic->in_flight--;
     sink->in_flight--;
-    topic->entries--;
+    sink_end_asking(sink, topic);
+    if (--topic->entries == 0)
+        sink->busy_topics--;
     backoff_reset(&topic->backoff);
     sink->acked[(sink->acked_first + sink->nacked++) % sink->acked_cap] = entry->ticket;
     window_mark_done(sink->window, seq);
@@ -189,8 +190,10 @@ static void check(struct sink *sink)
     if (sink->now_ms < sink->check_ms)
         return;
     sink->check_ms = sink->now_ms + CHECK_EVERY_MS;
+    sink_hasten(sink);
     if (window_pending(sink->window) == 0) {
         sink->progress_ms = sink->now_ms;
+        sink_narrow(sink);
         return;
     }
     warn_of_stall(sink);
@@ -206,7 +209,7 @@ static void check(struct sink *sink)
 struct sink *sink_new(const struct sink_options *options, struct err *err)
 {
     struct sink *sink = calloc(1, sizeof(*sink));
-    size_t entries = (size_t)(options->memory_bytes / ENTRY_BYTES_GUESS);
+    size_t entries = sink_entries_for(options->memory_bytes);
 
     if (!sink)
         goto no_memory;
@@ -217,7 +220,7 @@ struct sink *sink_new(const struct sink_options *options, struct err *err)
     sink->topics = topics_new();
     if (!sink->window || !sink->topics)
         goto no_memory;
-    sink->acked_cap = window_max_entries(sink->window);
+    sink->acked_cap = window_max_entries(sink->window) * SINK_WIDEST;
     sink->acked = calloc(sink->acked_cap, sizeof(*sink->acked));
     if (!sink->acked)
         goto no_memory;
@@ -285,11 +288,6 @@ static void replace_producer(struct sink *sink)
     sink_begin_destroying(sink);
 }
 
-static bool may_offer(const struct sink *sink)
-{
-    return sink->phase == SINK_RUNNING && sink->failure.error == 0;
-}
-
 /* An empty window has room for every message, if there is memory.  To wait would not help
  * then, and nobody would hear of it. */
 static int no_room(const struct sink *sink, const struct message *m, struct err *err)
@@ -328,17 +326,17 @@ int sink_put(struct sink *sink, const struct message *message, ticket_t ticket,
     /* Each ticket in the window has a place among those that nobody took yet. */
     if (sink->dropping || sink->nacked + window_pending(sink->window) >= sink->acked_cap)
         return 0;
+    sink->gathering.put_ms = sink->now_ms;
     topic = topics_get(sink->topics, message->topic);
     if (!topic)
         return no_topic(sink, message, err);
-    if (!window_add(sink->window, message, ticket))
+    if (!window_add(sink->window, message, ticket) &&
+        (!sink_widen(sink) || !window_add(sink->window, message, ticket)))
         return no_room(sink, message, err);
     window_entry(sink->window, seq)->topic = topic;
-    topic->entries++;
-    if (sink->cursor != seq || !may_offer(sink))
-        return 1;
-    sink->cursor++;
-    (void)sink_offer(sink, seq); /* a failure shows in sink_serve */
+    if (topic->entries++ == 0)
+        sink->busy_topics++;
+    sink_take(sink, seq); /* a failure shows in sink_serve */
     return 1;
 }
 
@@ -348,7 +346,8 @@ bool sink_done(struct sink *sink, ticket_t *ret)
         return false;
     *ret = sink->acked[sink->acked_first];
     sink->acked_first = (sink->acked_first + 1) % sink->acked_cap;
-    sink->nacked--;
+    if (--sink->nacked == 0)
+        sink->acked_first = 0; /* touch no more memory than is needed */
     return true;
 }
 
@@ -390,7 +389,7 @@ void sink_push(struct sink *sink)
     /* What was pushed before is acknowledged, but for topics that may not exist. */
     bool quiet = sink->in_flight <= sink->unpushed + sink->probes;
 
-    if (may_offer(sink) && sink->unpushed > 0 && quiet)
+    if (sink_may_offer(sink) && sink->unpushed > 0 && quiet)
         begin_push(sink);
 }
 
@@ -405,6 +404,8 @@ void sink_drop(struct sink *sink)
     }
     window_clear(sink->window);
     sink->cursor = window_end(sink->window);
+    sink->busy_topics = 0;
+    sink->gathering.n = sink->gathering.bytes = 0;
     sink->nacked = 0;
     sink->failure = (struct sink_failure){0};
     if (sink->phase == SINK_RUNNING)
@@ -430,6 +431,7 @@ int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
     if (sink->phase != SINK_RUNNING)
         return 0;
     producer_poll(sink->producer);
+    sink_ask(sink);
     if (sink->failure.error == 0)
         sink_release_ready(sink);
     if (sink->failure.error == 0)
@@ -468,6 +470,10 @@ int64_t sink_deadline(const struct sink *sink)
         return sink->now_ms;
     if (window_pending(sink->window) > 0)
         deadline = clock_min(deadline, sink->check_ms);
+    if (sink->phase == SINK_RUNNING)
+        deadline = clock_min(deadline, sink_gathered_until(sink));
+    if (sink->phase == SINK_RUNNING && sink->asking.first)
+        deadline = clock_min(deadline, sink->asking.look_ms);
     if (sink->phase == SINK_RUNNING && sink->push.active)
         deadline = clock_min(deadline, sink->push.again_ms);
     return deadline;

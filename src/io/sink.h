@@ -31,10 +31,13 @@ typedef void (*sink_notice_t)(void *arg, enum log_level level,
 struct sink_options {
     const struct kafka_property *properties; /* borrowed for the sink's life */
     size_t nproperties;
-    uint64_t memory_bytes; /* ceiling of the unacknowledged messages */
+    uint64_t memory_bytes; /* ceiling of the unacknowledged messages; more, up to
+                              SINK_WIDEST times as much, while many topics gather */
     sink_notice_t notice;
     void *notice_arg;
 };
+
+enum { SINK_WIDEST = 16 };
 
 /* NULL with err set: ERR_CONFIG when librdkafka refuses a property, in its words. */
 struct sink *sink_new(const struct sink_options *options, struct err *err)
@@ -57,6 +60,12 @@ bool sink_done(struct sink *sink, ticket_t *ret) __attribute__((warn_unused_resu
  * whenever the source has nothing more to read; does something only when nothing else
  * is under way, so that under load batches form while others travel. */
 void sink_push(struct sink *sink);
+
+/* on: nobody waits for a single message, as there is a backlog to catch up with.  When
+ * many topics share the stream, none of them fills a batch while linger.ms lasts, and
+ * each small batch costs a request.  So messages gather here until most of the memory is
+ * used, and leave topic by topic. */
+void sink_gather(struct sink *sink, bool on);
 
 /* Reports and state changes.  -1 with err set: the process should stop. */
 int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)

@@ -82,6 +82,7 @@ void sink_begin_destroying(struct sink *sink)
 {
     topics_forget_producer(sink->topics);
     sink->ready = NULL;
+    sink->asking = (struct asking){0};
     sink->job = job_start(destroy_producer, sink->producer, NULL);
     if (!sink->job)
         producer_free(sink->producer);
@@ -101,6 +102,11 @@ static void unsend_all(struct sink *sink)
 
         if (entry->state == ENTRY_SENT)
             entry->state = ENTRY_QUEUED;
+        if (entry->state == ENTRY_QUEUED && entry->offered) {
+            entry->offered = false;
+            sink->gathering.n++;
+            sink->gathering.bytes += entry->cost_bytes;
+        }
     }
     sink->cursor = window_begin(sink->window);
 }
@@ -112,7 +118,7 @@ int sink_make_producer(struct sink *sink, struct err *err)
         .nproperties = sink->options.nproperties,
         .batch_bytes = sink->batch_bytes,
         .max_messages = sink->acked_cap + 1,
-        .max_bytes = (size_t)sink->options.memory_bytes,
+        .max_bytes = (size_t)sink->options.memory_bytes * SINK_WIDEST,
         .callbacks = {sink_on_report, sink_on_trouble, sink_on_log, sink},
     };
 

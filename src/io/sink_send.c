@@ -5,10 +5,12 @@
 
 enum {
     COLD_AFTER_MS = 300000,
-    KEYLESS_RUN = 500, /* messages without a key to one partition, for larger batches */
+    KEYLESS_RUN = 500,  /* messages without a key to one partition, for larger batches */
+    ASKED_AT_ONCE = 32, /* topics */
+    ASKED_FOR_MS = 200,
 };
 
-static void hold(struct sink *sink, struct waiting *waiting, window_seq_t seq)
+void sink_hold(struct sink *sink, struct waiting *waiting, window_seq_t seq)
 {
     if (waiting->n == 0)
         waiting->first = seq;
@@ -76,7 +78,7 @@ static enum sink_offer send_probe(struct sink *sink, struct entry *entry,
 static enum sink_offer hold_for_partition(struct sink *sink, struct partition *p,
                                           window_seq_t seq)
 {
-    hold(sink, &p->waiting, seq);
+    sink_hold(sink, &p->waiting, seq);
     sink->hurry = true;
     return OFFER_HELD;
 }
@@ -84,8 +86,9 @@ static enum sink_offer hold_for_partition(struct sink *sink, struct partition *p
 static enum sink_offer hold_for_topic(struct sink *sink, struct topic *topic,
                                       window_seq_t seq)
 {
-    hold(sink, &topic->waiting, seq);
-    sink->hurry = true;
+    sink_hold(sink, &topic->waiting, seq);
+    if (topic->probing)
+        sink->hurry = true;
     return OFFER_HELD;
 }
 
@@ -140,13 +143,95 @@ static enum sink_offer offer_by_key(struct sink *sink, struct entry *entry,
     }
 }
 
+static void stand_in_line(struct sink *sink, struct topic *topic)
+{
+    if (topic->in_line)
+        return;
+    topic->in_line = true;
+    topic->next_in_line = NULL;
+    if (sink->asking.first)
+        sink->asking.last->next_in_line = topic;
+    else
+        sink->asking.first = topic;
+    sink->asking.last = topic;
+}
+
+static void ask(struct sink *sink, struct topic *topic)
+{
+    topic->asked = true;
+    topic->asked_ms = sink->now_ms;
+    sink->asking.n++;
+}
+
+void sink_end_asking(struct sink *sink, struct topic *topic)
+{
+    if (!topic->asked)
+        return;
+    topic->asked = false;
+    sink->asking.n--;
+}
+
+/* A topic that does not exist is asked for again and again. */
+static void forget_slow_ones(struct sink *sink)
+{
+    if (sink->now_ms < sink->asking.look_ms)
+        return;
+    sink->asking.look_ms = sink->now_ms + ASKED_FOR_MS;
+    for (struct topic *t = topics_next(sink->topics, NULL); t;
+         t = topics_next(sink->topics, t)) {
+        if (sink->now_ms - t->asked_ms >= ASKED_FOR_MS)
+            sink_end_asking(sink, t);
+    }
+}
+
+void sink_ask(struct sink *sink)
+{
+    struct asking *a = &sink->asking;
+
+    if (a->first && a->n >= ASKED_AT_ONCE)
+        forget_slow_ones(sink);
+    while (a->first && a->n < ASKED_AT_ONCE) {
+        struct topic *topic = a->first;
+
+        a->first = topic->next_in_line;
+        topic->in_line = false;
+        ask(sink, topic);
+        sink_make_ready(sink, topic);
+    }
+}
+
+/* False: in line, for now. */
+static bool may_ask(struct sink *sink, struct topic *topic)
+{
+    if (topic->asked)
+        return true;
+    if (sink->asking.first || sink->asking.n >= ASKED_AT_ONCE) {
+        stand_in_line(sink, topic);
+        return false;
+    }
+    ask(sink, topic);
+    return true;
+}
+
+static void note_offered(struct sink *sink, struct entry *entry)
+{
+    if (entry->offered)
+        return;
+    entry->offered = true;
+    sink->gathering.n--;
+    sink->gathering.bytes -= entry->cost_bytes;
+}
+
 enum sink_offer sink_offer(struct sink *sink, window_seq_t seq)
 {
     struct entry *entry = window_entry(sink->window, seq);
     struct topic *topic = entry->topic;
     int error;
 
+    note_offered(sink, entry);
     if (topic->suspended || topic->probing || topic->waiting.n > 0)
+        return hold_for_topic(sink, topic, seq);
+    if (!topic->handle && !may_ask(sink, topic))
         return hold_for_topic(sink, topic, seq);
     if (!topic->handle)
         topic->handle = producer_topic_new(sink->producer, topic->name, &error);
@@ -159,23 +244,7 @@ enum sink_offer sink_offer(struct sink *sink, window_seq_t seq)
     return offer_by_key(sink, entry, seq);
 }
 
-void sink_offer_from_cursor(struct sink *sink)
-{
-    while (sink->cursor != window_end(sink->window)) {
-        if (sink->cursor < window_begin(sink->window)) {
-            sink->cursor = window_begin(sink->window);
-            continue;
-        }
-        if (window_entry(sink->window, sink->cursor)->state == ENTRY_QUEUED &&
-            sink_offer(sink, sink->cursor) == OFFER_FAILED)
-            return;
-        sink->cursor++;
-    }
-}
-
-/* Offers what waits in a list; some of it may have to wait again, in another list or at
- * the end of the same.  False: a failure, after which all is offered from the front. */
-static bool release(struct sink *sink, struct waiting *waiting)
+bool sink_release(struct sink *sink, struct waiting *waiting)
 {
     struct waiting taken = *waiting;
     window_seq_t seq = taken.first;
@@ -198,11 +267,11 @@ static bool release_topic(struct sink *sink, struct topic *topic)
         struct partition *p = &topic->partitions[i];
 
         if (p->waiting.n > 0 && (p->warm || p->in_flight == 0) &&
-            !release(sink, &p->waiting))
+            !sink_release(sink, &p->waiting))
             return false;
     }
     if (topic->waiting.n > 0 && !topic->probing && !topic->suspended)
-        return release(sink, &topic->waiting);
+        return sink_release(sink, &topic->waiting);
     return true;
 }
 

@@ -1,13 +1,15 @@
-/* sink_state.h - what the three files of the sink share; nobody else includes it.
+/* sink_state.h - what the files of the sink share; nobody else includes it.
  *
  *   sink.c          the interface, the producer's callbacks, the timers
  *   sink_send.c     which message may be sent now
+ *   sink_gather.c   which are better sent later, together with others of their topic
  *   sink_failure.c  what a failure means, and the next producer
  *
- * Each message is an entry of the window.  The cursor is the first entry that has not
- * been offered to the producer; those before it are sent, done, or held in a list of
- * their topic or partition until that may send.  After a failure every entry that is
- * not done is offered again, from the front. */
+ * Each message is an entry of the window.  Those before the cursor have been offered to
+ * the producer: they are sent, done, or held in a list of their topic or partition until
+ * that may send.  The cursor follows the end of the window; while messages gather it lags
+ * behind, and what it reaches is offered with all others of its topic.  After a failure
+ * every entry that is not done is offered again, from the front. */
 #ifndef WALRELAY_IO_SINK_STATE_H
 #define WALRELAY_IO_SINK_STATE_H
 
@@ -34,6 +36,27 @@ struct push {
     int64_t again_ms;
     int64_t wait_ms;
     int64_t until_ms;
+};
+
+/* For each new topic librdkafka sends a request of its own, and each time it wakes it
+ * walks over all that wait to be sent, once for every partition (2.0.2:
+ * rd_kafka_broker_bufq_purge_by_toppar).  So the others stand in line. */
+struct asking {
+    size_t n;
+    struct topic *first; /* in line */
+    struct topic *last;
+    int64_t look_ms; /* are there some that do not exist and should not keep others up? */
+};
+
+/* Messages that were not offered yet; see sink_gather. */
+struct gathering {
+    bool wanted;
+    bool leaving;
+    size_t n;
+    size_t bytes;
+    int64_t put_ms;   /* the last message, taken or refused */
+    window_seq_t due; /* what is before has gathered long enough */
+    window_seq_t next_due;
 };
 
 /* The failure of a producer that says most about the cause, and those of its batch. */
@@ -65,6 +88,9 @@ struct sink {
     struct topics *topics;
     struct topic *ready;
     window_seq_t cursor;
+    size_t busy_topics; /* have entries in the window */
+    struct gathering gathering;
+    struct asking asking;
     size_t in_flight; /* sent and not acknowledged */
     size_t probes;    /* of these, the first ones of topics, which may not exist yet */
     size_t unpushed;  /* sent since the last push, acknowledged or not */
@@ -89,6 +115,11 @@ struct sink {
     int64_t missing_ms; /* not before it is told of missing topics again */
 };
 
+static inline bool sink_may_offer(const struct sink *sink)
+{
+    return sink->phase == SINK_RUNNING && sink->failure.error == 0;
+}
+
 static inline struct slice sink_topic_name(const struct topic *topic)
 {
     return topic ? (struct slice){topic->name, topic->name_len} : (struct slice){0};
@@ -108,9 +139,29 @@ enum sink_offer {
     OFFER_FAILED, /* sink->failure is set */
 };
 enum sink_offer sink_offer(struct sink *sink, window_seq_t seq);
-void sink_offer_from_cursor(struct sink *sink);
+void sink_hold(struct sink *sink, struct waiting *waiting, window_seq_t seq);
+/* Offers what waits in a list; some of it may have to wait again, in another list or at
+ * the end of the same.  False: a failure, after which all is offered from the front. */
+bool sink_release(struct sink *sink, struct waiting *waiting);
 void sink_make_ready(struct sink *sink, struct topic *topic);
 void sink_release_ready(struct sink *sink);
+/* The first topics in line, as far as there is room. */
+void sink_ask(struct sink *sink);
+void sink_end_asking(struct sink *sink, struct topic *topic);
+
+/* sink_gather.c */
+/* A new message, at the end of the window: it leaves at once, or gathers. */
+void sink_take(struct sink *sink, window_seq_t seq);
+void sink_offer_from_cursor(struct sink *sink);
+/* Called once in a while: nothing gathers for longer than two calls. */
+void sink_hasten(struct sink *sink);
+/* When what has gathered leaves though nothing more comes; CLOCK_NEVER: nothing has. */
+int64_t sink_gathered_until(const struct sink *sink);
+size_t sink_entries_for(uint64_t memory_bytes);
+/* More memory, if so many topics gather.  False: no. */
+bool sink_widen(struct sink *sink);
+/* Nothing is pending: no more than usual. */
+void sink_narrow(struct sink *sink);
 
 /* sink_failure.c */
 /* Remembers a failure.  topic is NULL when the producer itself failed. */

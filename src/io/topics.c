@@ -41,9 +41,12 @@ static void forget_producer(struct topic *topic)
     topic->partitions = NULL;
     topic->npartitions = 0;
     topic->handle = NULL;
+    topic->next_in_line = NULL;
+    topic->in_line = topic->asked = false;
     topic->probing = false;
     topic->in_flight = 0;
     topic->waiting = (struct waiting){0};
+    topic->gathered = (struct waiting){0};
     topic->ready = false;
     topic->next_ready = NULL;
     topic->keyless_left = 0;

@@ -34,6 +34,7 @@ struct partition {
 struct topic {
     struct topic *next_in_bucket;
     struct topic *next_ready;
+    struct topic *next_in_line;
     bool ready; /* in the list of those that may send what waits */
     char *name;
     size_t name_len;
@@ -41,13 +42,17 @@ struct topic {
     size_t in_flight; /* with the producer */
 
     struct producer_topic *handle; /* NULL: not made for this instance yet */
+    bool in_line;                  /* until fewer topics are being asked for */
+    bool asked; /* librdkafka asks for it; until an acknowledgement, or a while */
+    int64_t asked_ms;
     struct partition *partitions;
     int32_t npartitions; /* made so far, not what the topic has */
     bool probing;        /* a message is under way to learn the number of partitions */
     int64_t probing_ms;  /* since when */
     window_seq_t probe;
-    struct waiting waiting; /* for that, or for the end of a suspension */
-    int32_t keyless;        /* the partition for messages without a key, for a while */
+    struct waiting waiting;  /* for that, or for the end of a suspension */
+    struct waiting gathered; /* not offered yet, see sink_gather */
+    int32_t keyless;         /* the partition for messages without a key, for a while */
     unsigned keyless_left;
 
     bool suspended; /* Kafka refuses the topic as a whole; until suspended_until_ms */

@@ -176,6 +176,35 @@ static void a_missing_topic_makes_no_other_wait_for_a_batch(void **state)
     rig_free(rig);
 }
 
+/* Only so many new topics are asked for at a time. */
+static void many_missing_topics_do_not_keep_a_new_one_up(void **state)
+{
+    enum { MISSING = 100 };
+    struct rig *rig = rig_new(1, 1);
+    char name[32];
+
+    (void)state;
+    rig_start(rig);
+    for (int i = 0; i < MISSING; i++) {
+        (void)snprintf(name, sizeof(name), "missing-%d", i);
+        rd_kafka_mock_topic_set_error(rig->mock, name,
+                                      RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+        rig_put(rig, name, "k", 2);
+    }
+    rig_put(rig, "events", "k", 50);
+    rig_run_until_acked(rig, 50);
+    assert_int_equal(sink_pending(rig->sink), 2 * MISSING);
+    must_hold(rig, "events", 2 * MISSING, 2 * MISSING + 50);
+    for (int i = 0; i < MISSING; i++) {
+        (void)snprintf(name, sizeof(name), "missing-%d", i);
+        rd_kafka_mock_topic_set_error(rig->mock, name, RD_KAFKA_RESP_ERR_NO_ERROR);
+        rd_kafka_mock_topic_create(rig->mock, name, 1, 1);
+    }
+    rig_run_until_all_acked(rig);
+    must_hold(rig, "missing-99", 2 * MISSING - 2, 2 * MISSING);
+    rig_free(rig);
+}
+
 static void more_topics_than_are_kept_can_be_used_again(void **state)
 {
     struct rig *rig = rig_new(1, 1);
@@ -210,6 +239,7 @@ int main(void)
         cmocka_unit_test(a_revoked_topic_waits_while_others_flow),
         cmocka_unit_test(a_missing_topic_waits_until_it_is_created),
         cmocka_unit_test(a_missing_topic_makes_no_other_wait_for_a_batch),
+        cmocka_unit_test(many_missing_topics_do_not_keep_a_new_one_up),
         cmocka_unit_test(more_topics_than_are_kept_can_be_used_again),
     };
 

@@ -1,0 +1,133 @@
+/* sink_gather.c - while catching up, messages gather until there are enough of each
+ * topic; see sink_state.h and sink_gather in sink.h. */
+#include "base/clock.h"
+#include "io/sink_state.h"
+
+enum {
+    FEW_TOPICS = 32, /* fill batches without gathering */
+    QUIET_MS = 50,
+    ENTRY_BYTES_GUESS = 1024, /* the window has one entry for that much memory */
+};
+
+static bool gathers(const struct sink *sink)
+{
+    return sink->gathering.wanted && sink->busy_topics > FEW_TOPICS;
+}
+
+static bool fills(const struct sink *sink, size_t quarters)
+{
+    return sink->gathering.n >= window_max_entries(sink->window) / 4 * quarters ||
+           sink->gathering.bytes >= window_max_bytes(sink->window) / 4 * quarters;
+}
+
+/* Many topics leave at a time: librdkafka looks at all partitions whenever it wakes. */
+static bool may_lag(struct sink *sink)
+{
+    struct gathering *g = &sink->gathering;
+
+    if (!gathers(sink))
+        return false;
+    if (fills(sink, 3))
+        g->leaving = true;
+    else if (!fills(sink, 1))
+        g->leaving = false;
+    return !g->leaving && sink->cursor >= g->due && sink->now_ms - g->put_ms < QUIET_MS;
+}
+
+/* With all that gathered behind it in its topic.  False: a failure. */
+static bool offer_with_others(struct sink *sink, window_seq_t seq)
+{
+    const struct entry *entry = window_entry(sink->window, seq);
+    struct topic *topic = entry->topic;
+
+    if (entry->offered)
+        return true;
+    if (topic->gathered.n > 0 && topic->gathered.first == seq)
+        return sink_release(sink, &topic->gathered);
+    return sink_offer(sink, seq) != OFFER_FAILED;
+}
+
+void sink_offer_from_cursor(struct sink *sink)
+{
+    while (sink->cursor != window_end(sink->window) && !may_lag(sink)) {
+        if (sink->cursor < window_begin(sink->window)) {
+            sink->cursor = window_begin(sink->window);
+            continue;
+        }
+        if (!offer_with_others(sink, sink->cursor))
+            return;
+        sink->cursor++;
+    }
+}
+
+/* The first message to a topic does not gather: it has to travel alone, and meanwhile
+ * others can. */
+void sink_take(struct sink *sink, window_seq_t seq)
+{
+    struct entry *entry = window_entry(sink->window, seq);
+    struct topic *topic = entry->topic;
+
+    sink->gathering.n++;
+    sink->gathering.bytes += entry->cost_bytes;
+    if (!sink_may_offer(sink))
+        return;
+    if (gathers(sink) && (topic->handle || topic->entries > 1))
+        sink_hold(sink, &topic->gathered, seq);
+    else if (gathers(sink) && sink_offer(sink, seq) == OFFER_FAILED)
+        return;
+    sink_offer_from_cursor(sink);
+}
+
+int64_t sink_gathered_until(const struct sink *sink)
+{
+    if (sink->gathering.n == 0)
+        return CLOCK_NEVER;
+    return sink->gathering.put_ms + QUIET_MS;
+}
+
+void sink_gather(struct sink *sink, bool on)
+{
+    sink->gathering.wanted = on;
+    if (!on && sink_may_offer(sink))
+        sink_offer_from_cursor(sink);
+}
+
+void sink_hasten(struct sink *sink)
+{
+    sink->gathering.due = sink->gathering.next_due;
+    sink->gathering.next_due = window_end(sink->window);
+}
+
+/* ---- memory ---------------------------------------------------------------------- */
+
+size_t sink_entries_for(uint64_t memory_bytes)
+{
+    return (size_t)(memory_bytes / ENTRY_BYTES_GUESS);
+}
+
+static bool resize(struct sink *sink, uint64_t bytes)
+{
+    return window_resize(sink->window, sink_entries_for(bytes), (size_t)bytes);
+}
+
+/* A part more for each topic that is not one of a few. */
+bool sink_widen(struct sink *sink)
+{
+    uint64_t bytes = sink->options.memory_bytes;
+
+    if (!gathers(sink))
+        return false;
+    bytes += bytes / 64 * (sink->busy_topics - FEW_TOPICS);
+    if (bytes > sink->options.memory_bytes * SINK_WIDEST)
+        bytes = sink->options.memory_bytes * SINK_WIDEST;
+    /* Not for a little: memory is made anew. */
+    return bytes >= window_max_bytes(sink->window) / 2 * 3 && resize(sink, bytes);
+}
+
+void sink_narrow(struct sink *sink)
+{
+    uint64_t bytes = sink->options.memory_bytes;
+
+    if (!sink->dropping && window_max_bytes(sink->window) > bytes)
+        (void)resize(sink, bytes);
+}
