@@ -84,10 +84,10 @@ struct relay {
     lsn_t reached;        /* only a position beyond that is progress */
     struct change change; /* in hand */
     bool has_change;
-    int64_t wall_ms; /* when this turn began to read */
-    bool drained;    /* the last turn found nothing to read */
-    bool behind; /* catching up: latency is lost already, large batches are worth more */
+    bool drained; /* the last turn found nothing to read */
+    bool behind;  /* catching up: latency is lost already, large batches are worth more */
     int64_t nap_until_ms; /* what arrives meanwhile is read then, together */
+    int64_t wall_ms;      /* when this turn began to read */
     bool acked;           /* since the position was handed to the source */
     struct ping ping;
     struct inquiry inquiry;

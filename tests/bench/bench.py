@@ -45,6 +45,11 @@ class Bench:
             for contender in shuffled:
                 yield number, contender
 
+    def warm_up(self, world: World, contender: type[Contender]) -> None:
+        """A drain that does not count: the broker's Java compiles what this load needs."""
+        self.say(f"warming up with {contender.name}")
+        measure.drain(world, contender())
+
     def drains(
         self, world: World, case: str, contenders: Sequence[type[Contender]], per: int | None = None
     ) -> Iterator[dict[str, Any]]:

@@ -10,7 +10,7 @@ from bench.stopwatch import WARMUP, latency, warm_up
 from bench.world import Load, Servers, World
 
 ROUNDS = 3
-SECONDS = 15
+SECONDS = 10
 REACHED = 0.95  # of the rate
 RATES = (200, 1_000, 5_000, 20_000)
 EACH = (1, 100)
