@@ -28,7 +28,7 @@ class Servers(Scope):
         self.postgres = Postgres(
             max_wal_size="16GB", checkpoint_timeout="1h", max_replication_slots=20, **durable, **settings
         )
-        self.kafka = Kafka(jmx=True, heap=1024)  # as Kafka's own start script
+        self.kafka = Kafka(jmx=True, java_options=["-Xms1g", "-Xmx1g"])  # as Kafka's own start script
 
     def open(self) -> None:
         self.postgres.open()
