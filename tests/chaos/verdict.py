@@ -103,8 +103,8 @@ def latencies(events: Iterable[Event], copies: Copies) -> list[tuple[Event, int]
 
 
 def summary(numbers: Mapping[str, Any]) -> list[str]:
-    """The figures of a round that must be zero and are not."""
-    return [f"{name} {numbers[name]}" for name in MUST_BE_ZERO if numbers.get(name)]
+    """What a round found of that of which there must be nothing: how many, and the first few."""
+    return [f"{name} {len(numbers[name])}: {numbers[name][:3]}" for name in MUST_BE_ZERO if numbers.get(name)]
 
 
 MUST_BE_ZERO = (

@@ -71,6 +71,8 @@ class Watch:
 
     def _memory(self) -> None:
         for kept in self.site.relays:
+            if kept.relay.wrapper:
+                continue  # its own memory is not all that one sees
             try:
                 self.peak_kb = max(self.peak_kb, process.peak_rss_kb(kept.relay.pid))
             except (OSError, LookupError, AssertionError):

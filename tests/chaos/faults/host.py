@@ -1,4 +1,4 @@
-"""What strikes the machine that a relay runs on: its disk and its clock.
+"""What strikes the machine that a relay runs on: its disk, its clock, its memory.
 
 Each begins with a kill of the relay that streams: it comes back in other circumstances.
 """
@@ -6,11 +6,18 @@ Each begins with a kill of the relay that streams: it comes back in other circum
 from __future__ import annotations
 
 import glob
+import os
 import random
+from pathlib import Path
 from typing import Sequence
 
 from chaos.faults.base import Fault
 from chaos.site import Site
+from kit.relay import ROOT
+
+NO_MEMORY_EXIT = 70
+# A relay with an allocator that fails on request, see tests/alloc.
+FAILING = Path(os.environ.get("WALRELAY_FAILING_BIN", ROOT / "build/asan/tests/alloc/failing_walrelay"))
 
 
 class HostFault(Fault):
@@ -65,4 +72,24 @@ class ClockJump(HostFault):
         ]  # fmt: skip
 
 
-FAULTS: list[type[Fault]] = [DiskFull, ClockJump]
+class NoMemory(HostFault):
+    """Some of its allocations fail, under the sanitizers: it goes on, or ends with 70 and tries again."""
+
+    name = "allocations failing"
+    allowed = frozenset({NO_MEMORY_EXIT})
+
+    def draw(self, rng: random.Random) -> None:
+        self.numbers = sorted(int(10 ** rng.uniform(1.5, 4)) for _ in range(3))
+        self.detail = "numbers " + ", ".join(map(str, self.numbers))
+
+    def wrapper(self) -> Sequence[str]:
+        if not FAILING.exists():
+            raise RuntimeError(f"no {FAILING}: ./dev chaos builds it")
+        return [
+            "env", f"WALRELAY_FAIL_ALLOC={','.join(map(str, self.numbers))}",
+            "ASAN_OPTIONS=detect_leaks=1:exitcode=99",
+            "sh", "-c", 'shift; exec "$0" "$@"', str(FAILING),  # in place of the relay's own program
+        ]  # fmt: skip
+
+
+FAULTS: list[type[Fault]] = [DiskFull, ClockJump, NoMemory]
