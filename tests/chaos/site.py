@@ -86,7 +86,8 @@ class Site(Scope):
         """The relay that streams; 0 when nobody can tell."""
         query = (
             "SELECT right(application_name, 1)::int FROM pg_stat_replication"
-            " JOIN pg_replication_slots ON active_pid = pid WHERE slot_name = %s"
+            " JOIN pg_replication_slots ON active_pid = pid"
+            " WHERE slot_name = %s AND application_name IN ('relay0', 'relay1')"
         )
         try:
             rows = self.lab.postgres.execute(query, self.lab.slot)
