@@ -5,8 +5,8 @@
 -- Variables: role (walrelay).
 -- Repeatable: an existing role keeps its password and what else it has.
 --
--- REPLICATION lets it stream from a slot and make one.  It needs no right on any
--- table: rows come out of the WAL.  pg_monitor lets `walrelay check` and `setup` see
+-- REPLICATION lets it stream from a slot and make one.  It needs no right on any table
+-- but its own (state.sql): rows come out of the WAL.  pg_monitor lets `walrelay check` and `setup` see
 -- the setting output_plugin_libraries (pg_read_all_settings) and which transactions
 -- the making of a slot waits for (pg_read_all_stats); the relay runs without it, and
 -- whoever may not grant it leaves it out.

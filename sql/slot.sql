@@ -26,5 +26,11 @@
 
 SET lock_timeout = '60s';
 
+-- What walrelay wrote down of an earlier slot of this name does not hold for a new one.
+SELECT format('DELETE FROM public.walrelay_state WHERE slot = %L', :'slot')
+WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = :'slot')
+  AND has_table_privilege(to_regclass('public.walrelay_state'), 'DELETE')
+\gexec
+
 SELECT pg_create_logical_replication_slot(:'slot', 'wal2json')
 WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = :'slot');

@@ -1,5 +1,6 @@
 #include "app/check.h"
 
+#include "app/judge.h"
 #include "app/probe.h"
 
 #include <stdarg.h>
@@ -43,6 +44,7 @@ static const struct probe server_probes[] = {
      "SELECT pg_encoding_to_char(encoding), pg_encoding_max_length(encoding)"
      " FROM pg_database WHERE datname = current_database()",
      ARGS_NONE, NULL, verdict_encoding},
+    {"memo of the slot", memo_query, ARGS_NONE, "primary", verdict_memo},
     {"slot", slot_query, ARGS_SLOT, "primary", verdict_slot_exists},
     {"slot is logical", slot_query, ARGS_SLOT, "slot", verdict_slot_logical},
     {"slot's database", slot_query, ARGS_SLOT, "slot is logical", verdict_slot_database},
@@ -59,6 +61,9 @@ static const struct probe table_probes[] = {
 
 static const struct probe settings_probe = {"settings", NULL, ARGS_NONE, "columns",
                                             verdict_settings};
+
+/* Not one of a query, see judge.h. */
+static const struct probe history_probe = {"slot's history", NULL, ARGS_NONE, NULL, NULL};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 enum { FAILED_MAX = COUNT(server_probes) + COUNT(table_probes) + 1 };
@@ -292,6 +297,27 @@ static struct pg *try_to_connect(struct run *run, enum pg_kind kind, const char 
     return NULL;
 }
 
+/* What needs both connections. */
+static int judge(struct run *run, struct pg *replication, struct err *err)
+{
+    const struct judge judge = {.sql = run->check.pg,
+                                .replication = replication,
+                                .config = run->check.config,
+                                .server = run->check.server};
+    size_t warnings = run->check.server->nwarnings;
+    struct history history;
+    struct err mine = {0};
+
+    if (judge_identify(replication, &history, &mine) == 0 &&
+        judge_slot(&judge, &history, &mine) == 0) {
+        run->check.note[0] = '\0';
+        print_passed(run, &history_probe, "", warnings);
+        return 0;
+    }
+    print_line(run, "FAILED", mine.text);
+    return err_set_code(err, mine.class, mine.code, "%s", mine.text);
+}
+
 int check_print(const struct config *config, FILE *out, struct err *err)
 {
     struct run run = {.check = {.config = config}, .out = out};
@@ -304,6 +330,8 @@ int check_print(const struct config *config, FILE *out, struct err *err)
         run.check.server = server_new(config->ntables, err);
     if (run.check.server)
         rc = run_all(&run, err);
+    if (rc == 0 && replication)
+        rc = judge(&run, replication, err);
     server_free(run.check.server);
     pg_close(run.check.pg);
     pg_close(replication);

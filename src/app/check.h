@@ -10,6 +10,7 @@
 #include "core/catalog.h"
 #include "core/config.h"
 #include "core/encoding.h"
+#include "core/memo.h"
 #include "io/pg.h"
 
 #include <stdbool.h>
@@ -22,11 +23,13 @@ enum { SERVER_WARNINGS_MAX = 8, SERVER_WARNING_BYTES = 512 };
 struct server {
     struct catalog *catalog;
     struct encoding encoding;
-    lsn_t confirmed_flush; /* the slot's */
-    int32_t active_pid;    /* of whoever streams from the slot; 0: nobody */
-    bool types_needed;     /* a mapped column is bytea, or was altered since the slot's
-                            * catalog_xmin: only a stream with types can tell the values */
-    int version;           /* 150020 */
+    lsn_t confirmed_flush;  /* the slot's */
+    int32_t active_pid;     /* of whoever streams from the slot; 0: nobody */
+    bool types_needed;      /* a mapped column is bytea, or was altered since the slot's
+                             * catalog_xmin: only a stream with types can tell the values */
+    int version;            /* 150020 */
+    struct memo memo;       /* what was written down of the slot, if anything was */
+    char memo_trouble[256]; /* why nothing can be written down; empty: it can */
     char warnings[SERVER_WARNINGS_MAX][SERVER_WARNING_BYTES]; /* a line each */
     size_t nwarnings;
 };

@@ -1,27 +1,21 @@
 #include "app/connection.h"
 
-#include <stdio.h>
+#include "app/judge.h"
+
 #include <stdlib.h>
-#include <string.h>
 
-static int identify(struct pg *pg, struct history *ret, struct err *err)
+static int judge(struct connection *c)
 {
-    struct pg_result *result = pg_query(pg, "IDENTIFY_SYSTEM", 0, NULL, err);
-    int rc = -1;
+    const struct judge judge = {.sql = c->sql,
+                                .replication = c->replication,
+                                .config = c->config,
+                                .server = c->server,
+                                .then = c->then,
+                                .reached = c->reached};
 
-    if (!result)
+    if (judge_identify(c->replication, &c->history, &c->err) != 0)
         return -1;
-    /* systemid, timeline, xlogpos, dbname */
-    if (pg_rows(result) == 1 && lsn_parse(pg_value(result, 0, 2), &ret->wal_end)) {
-        (void)snprintf(ret->system_id, sizeof(ret->system_id), "%s",
-                       pg_value(result, 0, 0));
-        ret->timeline = (uint32_t)strtoul(pg_value(result, 0, 1), NULL, 10);
-        rc = 0;
-    } else {
-        rc = err_set(err, ERR_RETRY, "IDENTIFY_SYSTEM: unexpected answer of the server");
-    }
-    pg_result_free(result);
-    return rc;
+    return judge_slot(&judge, &c->history, &c->err);
 }
 
 static void open_connection(void *arg)
@@ -33,11 +27,11 @@ static void open_connection(void *arg)
         c->server = check_server(c->sql, c->config, &c->err);
     if (!c->server || c->server->active_pid != 0)
         return;
+    c->replication = pg_connect(c->config->postgres.dsn, PG_REPLICATION, &c->err);
+    if (c->replication && judge(c) != 0)
+        return; /* c->err says why */
     pg_close(c->sql);
     c->sql = NULL;
-    c->replication = pg_connect(c->config->postgres.dsn, PG_REPLICATION, &c->err);
-    if (c->replication)
-        (void)identify(c->replication, &c->history, &c->err);
 }
 
 static void look_again(void *arg)
@@ -58,10 +52,8 @@ static void look_again(void *arg)
     pg_result_free(result);
 }
 
-struct job *connection_begin(struct connection *connection, const struct config *config,
-                             struct err *err)
+struct job *connection_begin(struct connection *connection, struct err *err)
 {
-    *connection = (struct connection){.config = config};
     return job_start(open_connection, connection, err);
 }
 

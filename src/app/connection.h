@@ -11,6 +11,8 @@
 /* The work and the result of one attempt to connect, made in a job because it blocks. */
 struct connection {
     const struct config *config; /* read only while the job runs */
+    struct history then;         /* of the connection before, */
+    lsn_t reached;               /* and how far that came */
 
     struct err err;         /* ERR_NONE, or why it failed */
     struct server *server;  /* what the checks found */
@@ -20,9 +22,10 @@ struct connection {
 };
 
 /* Checks the server; then, if nobody streams from the slot, opens a replication
- * connection.  NULL with err set if no job can be started. */
-struct job *connection_begin(struct connection *connection, const struct config *config,
-                             struct err *err) __attribute__((warn_unused_result));
+ * connection and judges the slot.  config, then and reached are set.  NULL with err set
+ * if no job can be started. */
+struct job *connection_begin(struct connection *connection, struct err *err)
+    __attribute__((warn_unused_result));
 
 /* Looks again, on connection->sql, whether somebody streams: sets server->active_pid. */
 struct job *connection_look_again(struct connection *connection, struct err *err)

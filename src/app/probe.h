@@ -40,6 +40,14 @@ verdict_t verdict_plugin;   /* may it be read, output_plugin_libraries */
 verdict_t verdict_role;     /* current_user, may it replicate */
 verdict_t verdict_encoding; /* its name, bytes of the longest character */
 
+/* Of the memo of the slot (probe_memo.c). */
+extern const char memo_query[];
+verdict_t verdict_memo;
+/* What follows for events when the slot cannot be used: "", or a part of a sentence about
+ * the memo, and what is to be done about it. */
+void memo_consequence(const struct check *check, const char *literal, char *text,
+                      size_t size);
+
 /* Of the slot (probe_slot.c); all share slot_query. */
 extern const char slot_query[];
 verdict_t verdict_slot_exists;

@@ -40,21 +40,29 @@ static void remember(struct server *server, const struct pg_result *found)
         server->confirmed_flush = LSN_NONE;
 }
 
+static int fail_missing(const struct check *check, const struct pg_result *found,
+                        struct err *err)
+{
+    char consequence[512];
+
+    memo_consequence(check, get(found, SLOT_LITERAL), consequence, sizeof(consequence));
+    return err_set_code(
+        err, ERR_SLOT, "42704",
+        "slot %s does not exist on this server (timeline %lu): SELECT "
+        "pg_create_logical_replication_slot(%s, 'wal2json'), or walrelay setup "
+        "--apply; events committed before that are not in the new slot, so if there "
+        "was one (dropped, or left behind at a failover) they may be lost%s",
+        check->config->postgres.slot, strtoul(get(found, SLOT_TIMELINE), NULL, 16),
+        get(found, SLOT_LITERAL), consequence);
+}
+
 int verdict_slot_exists(struct check *check, const struct pg_result *found,
                         struct err *err)
 {
-    const char *slot = check->config->postgres.slot;
-
     if (!pg_value(found, 0, SLOT_TYPE))
-        return err_set_code(
-            err, ERR_SLOT, "42704",
-            "slot %s does not exist on this server (timeline %lu): SELECT "
-            "pg_create_logical_replication_slot(%s, 'wal2json'), or walrelay setup "
-            "--apply; events committed before that are not in the new slot, so if there "
-            "was one (dropped, or left behind at a failover) they may be lost",
-            slot, strtoul(get(found, SLOT_TIMELINE), NULL, 16), get(found, SLOT_LITERAL));
+        return fail_missing(check, found, err);
     remember(check->server, found);
-    check_note(check, "%s", slot);
+    check_note(check, "%s", check->config->postgres.slot);
     return 0;
 }
 
@@ -111,16 +119,18 @@ static int fail_lost(const struct check *check, const struct pg_result *found,
                      struct err *err)
 {
     const char *literal = get(found, SLOT_LITERAL);
+    char consequence[512];
 
+    memo_consequence(check, literal, consequence, sizeof(consequence));
     return err_set(
         err, ERR_SLOT,
         "slot %s is lost: the server removed WAL that it needed "
         "(max_slot_wal_keep_size), events committed between %s and %s are gone "
         "from the stream. Publish them from the table, then SELECT "
         "pg_drop_replication_slot(%s); SELECT "
-        "pg_create_logical_replication_slot(%s, 'wal2json')",
+        "pg_create_logical_replication_slot(%s, 'wal2json')%s",
         check->config->postgres.slot, get(found, SLOT_CONFIRMED),
-        get(found, SLOT_WAL_NOW), literal, literal);
+        get(found, SLOT_WAL_NOW), literal, literal, consequence);
 }
 
 int verdict_slot_status(struct check *check, const struct pg_result *found,

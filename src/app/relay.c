@@ -23,7 +23,7 @@ enum {
     CONNECT_MAX_MS = 10000,
     TELL_EVERY_MS = 60000,
     LONGEST_POLL_MS = 60000,
-    JOBS = 4,
+    JOBS = 5,
 };
 
 void relay_tell(struct relay *relay, const struct err *err)
@@ -123,8 +123,8 @@ struct jobs {
 
 static struct jobs jobs_of(const struct relay *relay)
 {
-    return (struct jobs){
-        {relay->job, relay->ping.job, relay->inquiry.job, relay->watch.job}};
+    return (struct jobs){{relay->job, relay->ping.job, relay->inquiry.job,
+                          relay->watch.job, relay->memo.job}};
 }
 
 static nfds_t job_fds(const struct relay *relay, struct pollfd *ret)
@@ -159,6 +159,8 @@ static void turn(struct relay *relay)
     take_signals(relay);
     take_acks(relay); /* first make room, then read */
     relay_serve_inquiry(relay);
+    relay_serve_watch(relay);
+    relay_serve_memo(relay);
     switch (relay->phase) {
     case CONNECTING:
     case STANDBY:
@@ -229,6 +231,7 @@ static bool close_relay(struct relay *relay)
         return false;
     server_free(relay->watch.server);
     family_done(&relay->inquiry.family);
+    memo_writer_done(&relay->memo.writer);
     relay_close_stream(relay);
     return true;
 }

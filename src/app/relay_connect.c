@@ -34,7 +34,10 @@ void relay_connect(struct relay *relay)
 {
     struct err err = {0};
 
-    relay->job = connection_begin(&relay->connection, relay->config, &err);
+    relay->connection = (struct connection){.config = relay->config,
+                                            .then = relay->history,
+                                            .reached = ledger_flushed(relay->ledger)};
+    relay->job = connection_begin(&relay->connection, &err);
     if (relay->job) {
         relay->phase = CONNECTING;
         return;
@@ -67,6 +70,7 @@ void relay_close_stream(struct relay *relay)
     relay->has_change = false;
     relay->inquiry.awaited = false;
     relay->watch.awaited = false;
+    relay->memo.kept = false;
     publish_forget(&relay->publisher);
     router_free(relay->publisher.router);
     relay->publisher.router = NULL;
@@ -135,6 +139,7 @@ static void stream(struct relay *relay)
     relay->drained = false;
     relay_warn(c->server);
     relay_watch_later(relay);
+    relay_memo_begin(relay);
     log_event(LOG_INFO, NULL, "streaming from slot %s at %" LSN_FMT,
               relay->config->postgres.slot, LSN_ARG(from));
 }

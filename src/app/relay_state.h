@@ -5,6 +5,7 @@
  *   relay_stream.c   STREAMING: changes in, positions out
  *   relay_family.c   STREAMING: a row of a table that was made meanwhile
  *   relay_watch.c    STREAMING: is everything on the server still as it must be?
+ *   relay_memo.c     STREAMING: the position is written down before it is told
  *   relay_stop.c     DRAINING, ENDING
  *
  *   CONNECTING ──> STREAMING ──> DRAINING ──> ENDING ──> STOPPED
@@ -20,6 +21,7 @@
 
 #include "app/connection.h"
 #include "app/family.h"
+#include "app/memo_row.h"
 #include "app/publish.h"
 #include "base/err.h"
 #include "core/backoff.h"
@@ -59,6 +61,18 @@ struct watch {
     bool awaited;  /* false: the stream that asked is gone */
 };
 
+/* What is written down of the slot, see core/memo.h. */
+struct memo_keeper {
+    struct memo_gate gate;
+    struct memo_writer writer;
+    struct job *job;
+    bool kept; /* false: no stream, or no table to keep it in */
+    int64_t written_ms;
+    int64_t at_ms;      /* not before */
+    int64_t failing_ms; /* since then it cannot be written; 0: it can */
+    bool told;          /* that it is not kept, once */
+};
+
 struct relay {
     const struct config *config;
     const char *config_path;
@@ -92,6 +106,7 @@ struct relay {
     struct ping ping;
     struct inquiry inquiry;
     struct watch watch;
+    struct memo_keeper memo;
 
     /* stopping */
     bool stop;
@@ -141,6 +156,16 @@ void relay_watch_now(struct relay *relay);
 void relay_watch_later(struct relay *relay); /* all has just been checked */
 /* Each of what the checks warn of is a line. */
 void relay_warn(const struct server *server);
+
+/* relay_memo.c */
+void relay_memo_begin(struct relay *relay); /* a stream begins */
+void relay_serve_memo(struct relay *relay);
+/* How far the slot may be told now: the flushed position, or what was told before while
+ * the memo is being written. */
+lsn_t relay_tellable(struct relay *relay);
+/* Everything that is flushed may be told, or never will be. */
+bool relay_memo_is_settled(const struct relay *relay);
+int64_t relay_memo_deadline(const struct relay *relay);
 
 /* relay_stop.c */
 /* No more changes are taken; what is under way gets shutdown_timeout. */

@@ -29,8 +29,7 @@ static void end_stream(struct relay *relay)
     relay->has_change = false;
     if (relay->stop_by_ms < relay->now_ms + END_MS)
         relay->stop_by_ms = relay->now_ms + END_MS;
-    if (source_end(relay->source, ledger_flushed(relay->ledger), relay->now_ms, &err) ==
-        0)
+    if (source_end(relay->source, relay_tellable(relay), relay->now_ms, &err) == 0)
         return;
     log_err(LOG_WARNING, &err);
     relay->phase = STOPPED;
@@ -50,7 +49,8 @@ void relay_serve_draining(struct relay *relay)
 {
     bool late = relay->now_ms >= relay->stop_by_ms;
 
-    if (!late && (waits_for_commit(relay) || waits_for_acks(relay)))
+    if (!late && (waits_for_commit(relay) || waits_for_acks(relay) ||
+                  !relay_memo_is_settled(relay)))
         return;
     if (late)
         log_event(
@@ -69,8 +69,7 @@ void relay_serve_ending(struct relay *relay)
     struct change change;
     int rc = 1;
 
-    if (source_end(relay->source, ledger_flushed(relay->ledger), relay->now_ms, &err) !=
-            0 ||
+    if (source_end(relay->source, relay_tellable(relay), relay->now_ms, &err) != 0 ||
         relay->now_ms >= relay->stop_by_ms) {
         relay->phase = STOPPED;
         return;

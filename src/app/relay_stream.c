@@ -193,7 +193,7 @@ static void confirm(struct relay *relay)
     struct err err = {0};
 
     note_progress(relay);
-    if (source_confirm(relay->source, ledger_flushed(relay->ledger), urgency(relay),
+    if (source_confirm(relay->source, relay_tellable(relay), urgency(relay),
                        relay_is_reading(relay), relay->now_ms, &err) != 0)
         relay_lost(relay, &err, 0);
     relay->acked = false;
@@ -258,8 +258,6 @@ void relay_serve_stream(struct relay *relay)
         confirm(relay);
     if (relay->source)
         watch_for_shutdown(relay);
-    if (relay->source)
-        relay_serve_watch(relay);
     if (relay->phase == DRAINING)
         relay_serve_draining(relay);
 }
@@ -269,6 +267,7 @@ int64_t relay_stream_deadline(const struct relay *relay)
     int64_t deadline =
         clock_min(source_deadline(relay->source), relay_watch_deadline(relay));
 
+    deadline = clock_min(deadline, relay_memo_deadline(relay));
     if (relay_is_reading(relay) && relay->drained)
         return relay_awaits_input(relay) ? deadline
                                          : clock_min(deadline, relay->nap_until_ms);

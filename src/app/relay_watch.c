@@ -77,9 +77,11 @@ static void end(struct relay *relay)
 
 void relay_serve_watch(struct relay *relay)
 {
+    if (relay->phase == ENDING)
+        return;
     if (relay->watch.job && job_is_done(relay->watch.job))
         end(relay);
-    else if (!relay->watch.job && relay->now_ms >= relay->watch.at_ms)
+    else if (relay->source && !relay->watch.job && relay->now_ms >= relay->watch.at_ms)
         begin(relay);
 }
 

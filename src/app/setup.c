@@ -216,7 +216,28 @@ static int set_up_table(struct setup *setup, const struct table_settings *table,
     return rc;
 }
 
-/* ---- slot, and all in order ---------------------------------------------------- */
+/* ---- state, slot, and all in order ----------------------------------------------------
+ */
+
+/* Only helps to notice what happens to the slot, so that everything else goes on. */
+static int set_up_state(struct setup *setup, struct err *err)
+{
+    char *role = role_of(setup, err);
+    const struct sql_variable variables[] = {{"role", role}, {0}};
+    struct err mine = {0};
+    int rc = -1;
+
+    if (role && fill(setup, sql_state, variables, err) == 0)
+        rc = 0;
+    free(role);
+    if (rc == 0 && step(setup, "table", "walrelay_state", &mine) != 0)
+        (void)fprintf(
+            setup->out,
+            "%-11s  %s; without it nobody notices a slot that was moved or made "
+            "again\n",
+            "not done", mine.text);
+    return rc;
+}
 
 static void say_slot_is_made(struct setup *setup, const char *slot)
 {
@@ -266,6 +287,8 @@ static int all_steps(struct setup *setup, struct err *err)
         if (set_up_table(setup, &config->tables[i], err) < 0)
             return -1;
     }
+    if (set_up_state(setup, err) < 0)
+        return -1;
     return set_up_slot(setup, err);
 }
 

@@ -118,7 +118,7 @@ class Demo:
         say("\nThe broker returns:")
         self.lab.kafka.start()
         wait_until(self.all_arrived, 120, lambda: f"all events arrive\n{self.lab.checker.report()}")
-        self.lab.wait_confirmed()
+        self.lab.wait_quiet(limit=1)
         self.show_slot()
 
     def play(self) -> bool:

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from kit.lab import Lab
 from kit.load import rows, take_table, write_backlog
-from kit.relay import Relay
 from kit.wait import wait_until
 
 # A change of state is told once, and what lasts once a minute: never once a second.
 FEW_LINES = 8
-
-
-def warnings(relay: Relay) -> list[str]:
-    return re.findall(r"^\S+ (?:warning|error) .*$", relay.log_text(), re.MULTILINE)
 
 
 def test_a_relay_that_starts_without_kafka_waits_and_says_so_now_and_then_A52(lab: Lab, full: bool) -> None:
@@ -28,7 +21,7 @@ def test_a_relay_that_starts_without_kafka_waits_and_says_so_now_and_then_A52(la
     lab.wait_streaming(relay)
     lab.wait_speaking(90 if full else 12)
     assert not lab.confirmed_at_least(end)
-    said = warnings(relay)
+    said = relay.warnings()
     assert any("Connection refused" in line and lab.kafka.bootstrap in line for line in said), said
     assert len(said) < FEW_LINES, "\n".join(said)
     lab.kafka.start()
@@ -45,7 +38,7 @@ def test_a_broker_whose_name_does_not_resolve_is_named_A52(lab: Lab) -> None:
     relay.start()
     relay.wait_for_log("warning .*resolve.*nosuch.invalid:9092")
     relay.wait_for_log("acknowledged nothing for", 40)
-    assert len(warnings(relay)) < FEW_LINES, relay.log_text()
+    assert len(relay.warnings()) < FEW_LINES, relay.log_text()
     assert relay.running and not lab.confirmed_at_least(end)
     assert relay.stop() == 0
     lab.running_relay()

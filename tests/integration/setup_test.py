@@ -94,7 +94,7 @@ def test_what_setup_prints_gives_psql_all_that_check_asks_for(lab: Lab) -> None:
         dsn = lab.postgres.dsn(lab.db, user=role, password="pw")
         done = lab.relay({"postgres": {"dsn": dsn}}).call("check")
     finally:
-        lab.conn.execute(f"REVOKE ALL ON DATABASE {lab.db} FROM {role}; DROP ROLE {role}")
+        lab.conn.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")
     assert done.returncode == 0, done.stdout
     assert "cannot tell" not in done.stdout
 
@@ -104,12 +104,24 @@ def test_apply_makes_what_is_missing_and_the_second_time_nothing(lab: Lab) -> No
     lines = applies(lab)
     assert [line.split(None, 1) for line in lines if line.startswith("done")] == [
         ["done", "table outbox_events"],
+        ["done", "table walrelay_state"],
         ["done", f"slot {lab.slot}"],
     ]
     row = lab.slot_row()
     assert all(line.startswith("as it is") for line in applies(lab))
     assert lab.slot_row() == row
     assert lab.relay().call("check").returncode == 0
+
+
+def test_a_role_that_may_not_make_the_state_table_makes_the_slot_without_it(lab: Lab) -> None:
+    role = f"poor_{lab.db}"
+    lab.conn.execute(f"CREATE ROLE {role} LOGIN REPLICATION PASSWORD 'pw'")
+    try:
+        lines = applies(lab, dsn=lab.postgres.dsn(lab.db, user=role, password="pw"))
+    finally:
+        lab.conn.execute(f"DROP ROLE {role}")
+    assert any(line.startswith("not done") and "permission denied" in line for line in lines)
+    assert lab.slot_row()
 
 
 def test_a_new_slot_says_that_earlier_events_are_not_in_it_A04(lab: Lab) -> None:

@@ -146,6 +146,11 @@ class Relay:
         """What the relay has written to stderr and stdout, from position `after` on."""
         return self.log.read_bytes()[after:].decode(errors="replace")
 
+    def warnings(self) -> list[str]:
+        """Its warnings and errors so far; that a lab has no walrelay_state is not one."""
+        lines = re.findall(r"^\S+ (?:warning|error) .*$", self.log_text(), re.MULTILINE)
+        return [line for line in lines if "walrelay_state does not exist" not in line]
+
     def log_mark(self) -> int:
         """The end of the log now, for `after`."""
         return self.log.stat().st_size
