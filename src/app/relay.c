@@ -24,6 +24,8 @@ enum {
     TELL_EVERY_MS = 60000,
     LONGEST_POLL_MS = 60000,
     JOBS = 5,
+    PAUSE_PART =
+        3, /* of the patience with the server: 10 s at first, wal_sender_timeout */
 };
 
 void relay_tell(struct relay *relay, const struct err *err)
@@ -139,8 +141,26 @@ static nfds_t job_fds(const struct relay *relay, struct pollfd *ret)
     return n;
 }
 
+/* A process that was stopped, or a machine that was, comes back to a slot that another
+ * relay may have: it must not go on as if nothing had happened.  patience_ms grows with
+ * each lost stream, so a single turn that takes that long is possible in the end. */
+static void note_pause(struct relay *relay, int64_t late_ms)
+{
+    struct err err = {0};
+
+    if (relay->phase != STREAMING || late_ms < relay->patience_ms / PAUSE_PART)
+        return;
+    (void)err_set(&err, ERR_RETRY,
+                  "this process stood still for %d s, and another one may stream by now: "
+                  "connecting again",
+                  (int)(late_ms / 1000));
+    relay_lost(relay, &err, 0);
+}
+
 static void wait_for_any(struct relay *relay)
 {
+    int64_t before = relay->now_ms;
+    int timeout = timeout_of(relay);
     struct pollfd fds[2 + SINK_FDS + JOBS];
     nfds_t n = 0;
 
@@ -149,8 +169,9 @@ static void wait_for_any(struct relay *relay)
     if (relay->source)
         fds[n++] = source_fd(relay->source, relay_awaits_input(relay));
     n += job_fds(relay, fds + n);
-    must(poll(fds, n, timeout_of(relay)) >= 0 || errno == EINTR);
+    must(poll(fds, n, timeout) >= 0 || errno == EINTR);
     relay->now_ms = clock_mono_ms();
+    note_pause(relay, relay->now_ms - before - timeout);
 }
 
 static void turn(struct relay *relay)

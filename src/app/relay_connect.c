@@ -79,8 +79,10 @@ void relay_close_stream(struct relay *relay)
 
 void relay_lost(struct relay *relay, const struct err *err, int64_t at_least_ms)
 {
-    if (relay->source)
+    if (relay->source) {
         be_patient(relay);
+        sink_ebb(relay->sink);
+    }
     relay_close_stream(relay);
     if (err->class != ERR_RETRY) {
         relay_stop_with(relay, err);
@@ -126,8 +128,7 @@ static void stream(struct relay *relay)
     struct err err = {0};
 
     /* What Kafka has not acknowledged by now comes again from PostgreSQL. */
-    if (sink_pending(relay->sink) > 0)
-        sink_drop(relay->sink);
+    sink_drop(relay->sink);
     if (open_source(relay, start, &err) != 0) {
         relay_lost(relay, &err, 0);
         return;
@@ -188,7 +189,7 @@ static void look_again(struct relay *relay)
 /* Acknowledgements that still come in save repetitions: wait for them, for a while. */
 static bool settled(const struct relay *relay)
 {
-    return sink_pending(relay->sink) == 0 || !sink_is_up(relay->sink) ||
+    return sink_travelling(relay->sink) == 0 || !sink_is_up(relay->sink) ||
            relay->now_ms >= relay->wait_until_ms + SETTLE_MS;
 }
 

@@ -401,6 +401,12 @@ bool producer_push(struct producer *producer)
     return atomic_load(&producer->requests) != before;
 }
 
+void producer_purge(struct producer *producer)
+{
+    (void)rd_kafka_purge(producer->rk,
+                         RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING);
+}
+
 size_t producer_batch_bytes(const struct producer *producer)
 {
     return producer->batch_bytes;

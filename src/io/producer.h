@@ -60,6 +60,11 @@ void producer_poll(struct producer *producer);
  * a busy machine these threads may sleep longer than that. */
 bool producer_push(struct producer *producer) __attribute__((warn_unused_result));
 
+/* What no request carries yet will not be sent; each such message gets its report, with
+ * an error, soon.  The producer is of no further use: the numbers of its messages have a
+ * gap. */
+void producer_purge(struct producer *producer);
+
 /* The user's batch.size and message.max.bytes, or librdkafka's default. */
 size_t producer_batch_bytes(const struct producer *producer);
 size_t producer_max_message_bytes(const struct producer *producer);

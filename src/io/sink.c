@@ -93,6 +93,11 @@ void sink_on_report(void *arg, window_seq_t seq, int32_t partition, int error)
     struct entry *entry = window_entry(sink->window, seq);
 
     must(entry->state == ENTRY_SENT);
+    if (error != 0 && sink->ebbing) { /* purged, or refused: it is not under way */
+        entry->state = ENTRY_QUEUED;
+        sink->in_flight--;
+        return;
+    }
     if (error != 0) {
         sink_fail(sink, error, entry->topic, partition, seq, NULL);
         return;
@@ -282,12 +287,6 @@ static int fits_kafka(const struct sink *sink, const struct message *m, struct e
         SLICE_ARG(m->topic), sink->max_message_bytes);
 }
 
-static void replace_producer(struct sink *sink)
-{
-    sink->restart_ms = sink->now_ms;
-    sink_begin_destroying(sink);
-}
-
 /* An empty window has room for every message, if there is memory.  To wait would not help
  * then, and nobody would hear of it. */
 static int no_room(const struct sink *sink, const struct message *m, struct err *err)
@@ -310,7 +309,7 @@ static int no_topic(struct sink *sink, const struct message *m, struct err *err)
     if (window_pending(sink->window) > 0)
         return 0;
     if (sink->phase == SINK_RUNNING)
-        replace_producer(sink);
+        sink_replace_producer(sink);
     topics_clear(sink->topics);
     return 0;
 }
@@ -393,26 +392,6 @@ void sink_push(struct sink *sink)
         begin_push(sink);
 }
 
-void sink_drop(struct sink *sink)
-{
-    for (window_seq_t seq = window_begin(sink->window); seq != window_end(sink->window);
-         seq++) {
-        const struct entry *entry = window_entry(sink->window, seq);
-
-        if (entry->state != ENTRY_DONE)
-            ((struct topic *)entry->topic)->entries--;
-    }
-    window_clear(sink->window);
-    sink->cursor = window_end(sink->window);
-    sink->busy_topics = 0;
-    sink->gathering.n = sink->gathering.bytes = 0;
-    sink->nacked = 0;
-    sink->failure = (struct sink_failure){0};
-    if (sink->phase == SINK_RUNNING)
-        replace_producer(sink);
-    sink->dropping = sink->phase == SINK_DESTROYING;
-}
-
 /* Others wait for a message that travels alone: it should not wait for a batch. */
 static void hurry(struct sink *sink)
 {
@@ -425,6 +404,8 @@ static void hurry(struct sink *sink)
 int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
 {
     sink->now_ms = now_ms;
+    if (sink->ebbing && sink_travelling(sink) == 0)
+        sink_drop(sink);
     if (sink_serve_rebuild(sink, err) != 0)
         return -1;
     check(sink);
@@ -432,11 +413,11 @@ int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
         return 0;
     producer_poll(sink->producer);
     sink_ask(sink);
-    if (sink->failure.error == 0)
+    if (sink_may_offer(sink))
         sink_release_ready(sink);
-    if (sink->failure.error == 0)
+    if (sink_may_offer(sink))
         sink_offer_from_cursor(sink);
-    if (sink->failure.error == 0) {
+    if (sink_may_offer(sink)) {
         push_again(sink);
         hurry(sink);
     }
@@ -464,13 +445,15 @@ int64_t sink_deadline(const struct sink *sink)
         deadline = sink->restart_ms;
     if (sink->failure.error != 0)
         return sink->failure.conclude_ms;
-    if (sink->phase == SINK_RUNNING && sink->ready)
+    if (sink_may_offer(sink) && sink->ready)
         return sink->now_ms;
     if (sink->nacked > 0) /* sink_push took reports, too */
         return sink->now_ms;
+    if (sink->ebbing && sink->in_flight == 0)
+        return sink->now_ms;
     if (window_pending(sink->window) > 0)
         deadline = clock_min(deadline, sink->check_ms);
-    if (sink->phase == SINK_RUNNING)
+    if (sink_may_offer(sink))
         deadline = clock_min(deadline, sink_gathered_until(sink));
     if (sink->phase == SINK_RUNNING && sink->asking.first)
         deadline = clock_min(deadline, sink->asking.look_ms);

@@ -81,6 +81,14 @@ int64_t sink_deadline(const struct sink *sink);
 /* Messages whose ticket sink_done has not handed out. */
 size_t sink_pending(const struct sink *sink);
 
+/* The source is gone, and somebody else may be publishing the same by now: nothing more
+ * is sent, what waits is purged, and what is under way may still be acknowledged.  When
+ * nothing is under way any more, or at sink_drop, all else is forgotten. */
+void sink_ebb(struct sink *sink);
+
+/* Messages that are under way, and tickets that sink_done has not handed out. */
+size_t sink_travelling(const struct sink *sink);
+
 /* Forgets all messages, and destroys the producer so that what librdkafka still holds
  * is not sent late. */
 void sink_drop(struct sink *sink);

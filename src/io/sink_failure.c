@@ -1,4 +1,5 @@
-/* sink_failure.c - what a failure means, and the next producer; see sink_state.h. */
+/* sink_failure.c - what a failure means, the next producer, and what is given up; see
+ * sink_state.h. */
 #include "base/must.h"
 #include "io/kafka_error.h"
 #include "io/sink_state.h"
@@ -328,4 +329,50 @@ int sink_serve_rebuild(struct sink *sink, struct err *err)
     }
     sink->restart_ms = sink->now_ms + backoff_next(&sink->backoff, next_random(sink));
     return 0;
+}
+
+/* ---- what is given up ------------------------------------------------------------ */
+
+void sink_replace_producer(struct sink *sink)
+{
+    sink->restart_ms = sink->now_ms;
+    sink_begin_destroying(sink);
+}
+
+void sink_ebb(struct sink *sink)
+{
+    if (window_pending(sink->window) == 0)
+        return;
+    sink->ebbing = true;
+    sink->push.active = false;
+    if (sink->phase == SINK_RUNNING)
+        producer_purge(sink->producer);
+}
+
+size_t sink_travelling(const struct sink *sink)
+{
+    return sink->in_flight + sink->nacked;
+}
+
+void sink_drop(struct sink *sink)
+{
+    sink->ebbing = false;
+    if (sink_pending(sink) == 0)
+        return;
+    for (window_seq_t seq = window_begin(sink->window); seq != window_end(sink->window);
+         seq++) {
+        const struct entry *entry = window_entry(sink->window, seq);
+
+        if (entry->state != ENTRY_DONE)
+            ((struct topic *)entry->topic)->entries--;
+    }
+    window_clear(sink->window);
+    sink->cursor = window_end(sink->window);
+    sink->busy_topics = 0;
+    sink->gathering.n = sink->gathering.bytes = 0;
+    sink->nacked = 0;
+    sink->failure = (struct sink_failure){0};
+    if (sink->phase == SINK_RUNNING)
+        sink_replace_producer(sink);
+    sink->dropping = sink->phase == SINK_DESTROYING;
 }

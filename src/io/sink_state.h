@@ -3,7 +3,7 @@
  *   sink.c          the interface, the producer's callbacks, the timers
  *   sink_send.c     which message may be sent now
  *   sink_gather.c   which are better sent later, together with others of their topic
- *   sink_failure.c  what a failure means, and the next producer
+ *   sink_failure.c  what a failure means, the next producer, and what is given up
  *
  * Each message is an entry of the window.  Those before the cursor have been offered to
  * the producer: they are sent, done, or held in a list of their topic or partition until
@@ -96,6 +96,7 @@ struct sink {
     size_t unpushed;  /* sent since the last push, acknowledged or not */
     bool hurry;       /* a message travels alone and others wait for it: no lingering */
     struct push push;
+    bool ebbing;   /* see sink_ebb */
     bool dropping; /* the producer being destroyed still borrows from the window */
 
     ticket_t *acked; /* a ring: as many as the window has entries */
@@ -117,7 +118,7 @@ struct sink {
 
 static inline bool sink_may_offer(const struct sink *sink)
 {
-    return sink->phase == SINK_RUNNING && sink->failure.error == 0;
+    return sink->phase == SINK_RUNNING && sink->failure.error == 0 && !sink->ebbing;
 }
 
 static inline struct slice sink_topic_name(const struct topic *topic)
@@ -177,5 +178,7 @@ int sink_conclude(struct sink *sink, struct err *err) __attribute__((warn_unused
 int sink_serve_rebuild(struct sink *sink, struct err *err)
     __attribute__((warn_unused_result));
 void sink_begin_destroying(struct sink *sink);
+/* The same, and the next one is made at once. */
+void sink_replace_producer(struct sink *sink);
 
 #endif

@@ -123,17 +123,12 @@ def test_a_slot_that_moved_back_just_before_the_stream_began_is_streamed_from_th
         # the checks have seen the slot when they look for partitions
         locked.connection.execute("LOCK TABLE pg_inherits IN ACCESS EXCLUSIVE MODE")
         relay.start()
-        wait_until(lambda: waits_for_lock(lab), 20, "the checks are held up")
+        wait_until(lambda: lab.checks_are_held_up(), 20, "the checks are held up")
         lab.postgres.drop_slot(lab.slot)
         lab.conn.execute(copy, [earlier, lab.slot])
     relay.wait_for_log("stands before .* streaming again")
     assert lab.verify().duplicates >= 5
     assert relay.stop() == 0
-
-
-def waits_for_lock(lab: Lab) -> bool:
-    query = "SELECT 1 FROM pg_locks WHERE relation = 'pg_inherits'::regclass AND NOT granted"
-    return bool(lab.postgres.execute(query))
 
 
 def test_a_relay_that_stands_by_stops_at_once_A07(lab: Lab) -> None:

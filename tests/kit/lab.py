@@ -221,6 +221,11 @@ class Lab(Scope):
         )
         return float(lead)
 
+    def checks_are_held_up(self) -> bool:
+        """Does a relay wait for a lock on pg_inherits, which its checks read last?"""
+        query = "SELECT 1 FROM pg_locks WHERE relation = 'pg_inherits'::regclass AND NOT granted"
+        return bool(self.postgres.execute(query))
+
     def is_blocked(self) -> bool:
         """Does the slot's walsender wait for a relay that does not read?"""
         return self._of_walsender("wait_event = 'WalSenderWriteData'")

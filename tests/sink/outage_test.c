@@ -133,6 +133,78 @@ static void dropped_messages_are_not_handed_back(void **state)
     rig_free(rig);
 }
 
+/* Five requests of ten messages are under way, the rest waits. */
+static struct rig *rig_with_a_queue(void)
+{
+    struct rig *rig = rig_new(1, 1);
+
+    rig_set(rig, "batch.num.messages", "10");
+    rig_start(rig);
+    rig_put(rig, "events", "k", 1);
+    rig_run_until_all_acked(rig);
+    rd_kafka_mock_broker_set_rtt(rig->mock, 1, 300);
+    rig_put(rig, "events", "k", 2000);
+    sink_push(rig->sink);
+    rig_run_for(rig, 100);
+    return rig;
+}
+
+static void once_the_source_is_gone_nothing_that_waits_is_sent(void **state)
+{
+    struct rig *rig = rig_with_a_queue();
+    ticket_t before = rig->next;
+    struct record_list list;
+
+    (void)state;
+    sink_ebb(rig->sink);
+    for (int64_t end = clock_mono_ms() + RIG_LIMIT_MS;
+         sink_pending(rig->sink) > 0 && clock_mono_ms() < end;)
+        rig_turn(rig, 10);
+    assert_int_equal(sink_pending(rig->sink), 0);
+    list = rig_read(rig, "events");
+    assert_in_range(list.n, 1, 500);
+    /* what was under way is acknowledged, so that it need not come again */
+    assert_true(rig->acked >= list.n);
+    record_list_free(&list);
+
+    rd_kafka_mock_broker_set_rtt(rig->mock, 1, 0);
+    rig_put(rig, "events", "k", 100);
+    rig_run_until_acked(rig, rig->acked + 100);
+    for (ticket_t t = before; t < rig->next; t++)
+        assert_int_equal(rig->times_acked[t], 1);
+    rig_free(rig);
+}
+
+static void a_source_that_comes_back_soon_drops_what_is_under_way(void **state)
+{
+    struct rig *rig = rig_with_a_queue();
+    ticket_t before = rig->next;
+
+    (void)state;
+    sink_ebb(rig->sink);
+    sink_drop(rig->sink);
+    assert_int_equal(sink_pending(rig->sink), 0);
+    rd_kafka_mock_broker_set_rtt(rig->mock, 1, 0);
+    rig_put(rig, "events", "k", 100);
+    rig_run_until_acked(rig, rig->acked + 100);
+    for (ticket_t t = before; t < rig->next; t++)
+        assert_int_equal(rig->times_acked[t], 1);
+    rig_free(rig);
+}
+
+static void an_ebb_with_nothing_under_way_changes_nothing(void **state)
+{
+    struct rig *rig = rig_new(1, 1);
+
+    (void)state;
+    rig_start(rig);
+    sink_ebb(rig->sink);
+    sink_drop(rig->sink);
+    rig_put(rig, "events", "k", 10);
+    rig_run_until_all_acked(rig);
+    rig_free(rig);
+}
+
 static void dropping_again_and_again_is_harmless(void **state)
 {
     struct rig *rig = rig_new(1, 4);
@@ -227,6 +299,9 @@ int main(void)
         cmocka_unit_test(a_failure_that_repeats_rebuilds_at_a_growing_distance),
         cmocka_unit_test(an_error_of_the_producer_blames_no_message),
         cmocka_unit_test(dropped_messages_are_not_handed_back),
+        cmocka_unit_test(once_the_source_is_gone_nothing_that_waits_is_sent),
+        cmocka_unit_test(a_source_that_comes_back_soon_drops_what_is_under_way),
+        cmocka_unit_test(an_ebb_with_nothing_under_way_changes_nothing),
         cmocka_unit_test(dropping_again_and_again_is_harmless),
         cmocka_unit_test(a_full_sink_takes_again_what_it_refused),
         cmocka_unit_test(tickets_that_nobody_takes_make_the_sink_full),
