@@ -305,6 +305,7 @@ int setup_run(const struct config *config, bool apply, FILE *out, struct err *er
         setup.pg = pg_connect(config->postgres.dsn, PG_SQL, err);
         if (!setup.pg)
             return -1;
+        pg_wait_for_ever(setup.pg);
     } else {
         (void)fputs(heading, out);
     }

@@ -124,6 +124,8 @@ int setup_slot(struct pg *pg, const char *dsn, const char *script, FILE *out, bo
     struct maker maker = {.pg = pg_connect(dsn, PG_SQL, err), .script = script};
     int rc = -1;
 
+    if (maker.pg)
+        pg_wait_for_ever(maker.pg);
     if (maker.pg && leave_nothing(maker.pg, err) == 0)
         rc = make_in_a_thread(&maker, pg, out, err);
     if (rc == 0)

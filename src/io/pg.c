@@ -1,17 +1,22 @@
 #include "io/pg.h"
 
+#include "base/clock.h"
 #include "base/must.h"
 #include "io/pg_error.h"
 #include "io/pg_params.h"
 
 #include <libpq-fe.h>
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { ANSWER_MS = 30000 };
 
 struct pg {
     PGconn *conn;
     enum pg_kind kind;
+    int64_t answer_ms; /* so long pg_query waits; CLOCK_NEVER: for ever */
 };
 
 /* A struct pg_result is libpq's PGresult under another name; nothing looks inside. */
@@ -153,6 +158,7 @@ struct pg *pg_connect(const char *dsn, enum pg_kind kind, struct err *err)
         return NULL;
     }
     pg->kind = kind;
+    pg->answer_ms = ANSWER_MS;
     if (pg_params_init(&params, dsn, kind, err) == 0) {
         pg->conn = connect_and_wait(&params);
         pg_params_done(&params);
@@ -195,6 +201,69 @@ const char *pg_parameter(const struct pg *pg, const char *name)
 
 /* ---- one statement, blocking --------------------------------------------------- */
 
+void pg_wait_for_ever(struct pg *pg)
+{
+    pg->answer_ms = CLOCK_NEVER;
+}
+
+/* Waits for bytes.  Only threads that may block come here; the loop has its own poll().
+ */
+static bool wait_readable(const struct pg *pg, int64_t until_ms)
+{
+    struct pollfd fd = {PQsocket(pg->conn), POLLIN, 0};
+    int64_t left = until_ms - clock_mono_ms();
+
+    if (fd.fd < 0)
+        return true; /* PQconsumeInput will say so */
+    if (until_ms == CLOCK_NEVER)
+        return poll(&fd, 1, -1) != 0;
+    return left > 0 && poll(&fd, 1, (int)left) != 0;
+}
+
+/* 1: libpq has the whole answer, or knows that there will be none; 0: too late. */
+static int wait_for_answer(const struct pg *pg)
+{
+    int64_t until_ms =
+        pg->answer_ms == CLOCK_NEVER ? CLOCK_NEVER : clock_mono_ms() + pg->answer_ms;
+
+    while (PQisBusy(pg->conn)) {
+        if (!wait_readable(pg, until_ms))
+            return 0;
+        if (!PQconsumeInput(pg->conn))
+            break; /* PQgetResult says what is wrong */
+    }
+    return 1;
+}
+
+/* As PQexecParams, which waits for ever: the last result, NULL without one. */
+static PGresult *answer(struct pg *pg, const char *sql, int nparams,
+                        const char *const *params, struct err *err)
+{
+    PGresult *last = NULL;
+    int sent;
+
+    if (pg->kind == PG_REPLICATION) /* a walsender knows only the simple protocol */
+        sent = PQsendQuery(pg->conn, sql);
+    else
+        sent = PQsendQueryParams(pg->conn, sql, nparams, NULL, params, NULL, NULL, 0);
+    while (sent) {
+        PGresult *result = wait_for_answer(pg) ? PQgetResult(pg->conn) : NULL;
+
+        if (!result)
+            break;
+        PQclear(last);
+        last = result;
+    }
+    if (sent && PQisBusy(pg->conn)) {
+        (void)err_set(err, ERR_RETRY,
+                      "PostgreSQL %s: the server has not answered for %d s",
+                      kind_name(pg->kind), (int)(pg->answer_ms / 1000));
+        PQclear(last);
+        last = NULL;
+    }
+    return last;
+}
+
 struct pg_result *pg_query(struct pg *pg, const char *sql, int nparams,
                            const char *const *params, struct err *err)
 {
@@ -202,10 +271,7 @@ struct pg_result *pg_query(struct pg *pg, const char *sql, int nparams,
     ExecStatusType status;
 
     must(pg->kind == PG_SQL || nparams == 0);
-    if (pg->kind == PG_REPLICATION) /* a walsender knows only the simple protocol */
-        result = PQexec(pg->conn, sql);
-    else
-        result = PQexecParams(pg->conn, sql, nparams, NULL, params, NULL, NULL, 0);
+    result = answer(pg, sql, nparams, params, err);
     status = PQresultStatus(result);
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
         return wrap(result);

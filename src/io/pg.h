@@ -33,6 +33,8 @@ enum pg_kind {
  * bytea_output=hex, DateStyle=ISO, IntervalStyle=postgres, TimeZone=UTC,
  * extra_float_digits=3 and an empty search_path.  Notices of the server are dropped.
  *
+ * What blocks waits 30 s for an answer of the server, unless pg_wait_for_ever.
+ *
  * NULL with err set, code = SQLSTATE where the server gave one.  ERR_DENIED for
  * wrong password, role, pg_hba or a role without REPLICATION; ERR_CONFIG for a dsn
  * that libpq cannot read or a database that does not exist; ERR_RETRY for all that
@@ -41,6 +43,9 @@ enum pg_kind {
 struct pg *pg_connect(const char *dsn, enum pg_kind kind, struct err *err)
     __attribute__((warn_unused_result));
 void pg_close(struct pg *pg); /* NULL is allowed */
+
+/* For statements that may take any time. */
+void pg_wait_for_ever(struct pg *pg);
 
 /* The role that dsn connects as, to be freed with free().  NULL with err set: dsn
  * cannot be read, no memory.  Looks at dsn, the environment and the system's user, not
@@ -54,7 +59,8 @@ int pg_server_version(const struct pg *pg);                      /* 150020 */
 const char *pg_parameter(const struct pg *pg, const char *name); /* PQparameterStatus */
 
 /* One statement; params are text, NULL is SQL NULL.  On a replication connection
- * nparams must be 0.  NULL with err set: code = SQLSTATE, class by pg_class_of. */
+ * nparams must be 0.  NULL with err set: code = SQLSTATE, class by pg_class_of; a server
+ * that does not answer in time is ERR_RETRY, and pg is of no more use. */
 struct pg_result *pg_query(struct pg *pg, const char *sql, int nparams,
                            const char *const *params, struct err *err)
     __attribute__((warn_unused_result));

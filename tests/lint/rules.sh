@@ -2,7 +2,8 @@
 # rules.sh SRC: what the architecture forbids and a compiler does not see.
 #
 # A file includes its own layer and those below it: base < core < io < app. Foreign libraries stay
-# in one place each. There is one poll(), one exit(), one reader of time, no hidden state.
+# in one place each. There is one poll() in the loop, and one in io/pg.c for threads that may block,
+# one exit(), one reader of time, no hidden state.
 set -eu
 src=$1
 status=0
@@ -39,7 +40,7 @@ rule "only base/clock.c reads the time" "$(uses '\b(clock_gettime|gettimeofday|t
 rule "only main.c exits" "$(uses '\b_?exit\(' main.c)"
 rule "a static local is hidden state" "$(uses '^[[:space:]]+static ' | grep -vE 'static const ' || true)"
 
-polls=$(uses '\bpoll\(')
+polls=$(uses '\bpoll\(' io/pg.c)
 [ "$(printf '%s' "$polls" | grep -c .)" -le 1 ] || rule "there is one poll()" "$polls"
 
 long=$(find "$src" -name '*.[ch]' -exec wc -l {} + | awk '$2 != "total" && $1 > 500 { print $2 ": " $1 " lines" }')
