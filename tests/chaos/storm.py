@@ -43,7 +43,9 @@ def rage(site: Site, planned: Sequence[Planned], say: Callable[[str], None]) -> 
             if number not in struck:
                 say(f"  {time.monotonic() - began:5.2f} {fault}")
                 struck[number] = Struck(fault, _now(), 0)
+            before = time.monotonic()
             step(site)
+            began += time.monotonic() - before  # the others keep their distances
             struck[number].ended_ms = _now()
         else:
             time.sleep(TURN_S)
