@@ -15,8 +15,10 @@ static enum publish_verdict put(struct publisher *p, struct err *err)
     int rc;
 
     if (!p->ticketed) {
-        if (ledger_full(p->ledger) && !ledger_has_rows(p->ledger))
+        if (ledger_full(p->ledger) && !ledger_has_rows(p->ledger)) {
+            sink_leave(p->sink);
             return PUBLISH_FULL;
+        }
         p->ticket = ledger_add(p->ledger);
         p->ticketed = true;
     }

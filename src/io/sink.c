@@ -196,9 +196,9 @@ static void check(struct sink *sink)
         return;
     sink->check_ms = sink->now_ms + CHECK_EVERY_MS;
     sink_hasten(sink);
+    sink_narrow(sink);
     if (window_pending(sink->window) == 0) {
         sink->progress_ms = sink->now_ms;
-        sink_narrow(sink);
         return;
     }
     warn_of_stall(sink);
@@ -225,7 +225,9 @@ struct sink *sink_new(const struct sink_options *options, struct err *err)
     sink->topics = topics_new();
     if (!sink->window || !sink->topics)
         goto no_memory;
-    sink->acked_cap = window_max_entries(sink->window) * SINK_WIDEST;
+    sink->acked_cap = sink_entries_for(sink_widest(options->memory_bytes)) + 1;
+    if (sink->acked_cap < window_max_entries(sink->window))
+        sink->acked_cap = window_max_entries(sink->window);
     sink->acked = calloc(sink->acked_cap, sizeof(*sink->acked));
     if (!sink->acked)
         goto no_memory;
@@ -330,8 +332,10 @@ int sink_put(struct sink *sink, const struct message *message, ticket_t ticket,
     if (!topic)
         return no_topic(sink, message, err);
     if (!window_add(sink->window, message, ticket) &&
-        (!sink_widen(sink) || !window_add(sink->window, message, ticket)))
+        (!sink_widen(sink) || !window_add(sink->window, message, ticket))) {
+        sink_make_room(sink);
         return no_room(sink, message, err);
+    }
     window_entry(sink->window, seq)->topic = topic;
     if (topic->entries++ == 0)
         sink->busy_topics++;
@@ -455,8 +459,8 @@ int64_t sink_deadline(const struct sink *sink)
         deadline = clock_min(deadline, sink->check_ms);
     if (sink_may_offer(sink))
         deadline = clock_min(deadline, sink_gathered_until(sink));
-    if (sink->phase == SINK_RUNNING && sink->asking.first)
-        deadline = clock_min(deadline, sink->asking.look_ms);
+    if (sink->phase == SINK_RUNNING)
+        deadline = clock_min(deadline, sink_ask_ms(sink));
     if (sink->phase == SINK_RUNNING && sink->push.active)
         deadline = clock_min(deadline, sink->push.again_ms);
     return deadline;

@@ -31,13 +31,11 @@ typedef void (*sink_notice_t)(void *arg, enum log_level level,
 struct sink_options {
     const struct kafka_property *properties; /* borrowed for the sink's life */
     size_t nproperties;
-    uint64_t memory_bytes; /* ceiling of the unacknowledged messages; more, up to
-                              SINK_WIDEST times as much, while many topics gather */
+    uint64_t memory_bytes; /* ceiling of the unacknowledged messages; up to 16 times as
+                              much, but not over 1 GB, while many topics gather */
     sink_notice_t notice;
     void *notice_arg;
 };
-
-enum { SINK_WIDEST = 16 };
 
 /* NULL with err set: ERR_CONFIG when librdkafka refuses a property, in its words. */
 struct sink *sink_new(const struct sink_options *options, struct err *err)
@@ -66,6 +64,9 @@ void sink_push(struct sink *sink);
  * each small batch costs a request.  So messages gather here until most of the memory is
  * used, and leave topic by topic. */
 void sink_gather(struct sink *sink, bool on);
+
+/* No message can follow before some are acknowledged: what gathers leaves. */
+void sink_leave(struct sink *sink);
 
 /* Reports and state changes.  -1 with err set: the process should stop. */
 int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)

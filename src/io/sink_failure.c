@@ -119,7 +119,7 @@ int sink_make_producer(struct sink *sink, struct err *err)
         .nproperties = sink->options.nproperties,
         .batch_bytes = sink->batch_bytes,
         .max_messages = sink->acked_cap + 1,
-        .max_bytes = (size_t)sink->options.memory_bytes * SINK_WIDEST,
+        .max_bytes = (size_t)sink_widest(sink->options.memory_bytes),
         .callbacks = {sink_on_report, sink_on_trouble, sink_on_log, sink},
     };
 

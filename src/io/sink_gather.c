@@ -6,8 +6,12 @@
 enum {
     FEW_TOPICS = 32, /* fill batches without gathering */
     QUIET_MS = 50,
+    OFFERS_AT_ONCE = 8192,    /* some milliseconds */
+    WIDEST = 16,              /* times the usual memory */
     ENTRY_BYTES_GUESS = 1024, /* the window has one entry for that much memory */
 };
+
+static const uint64_t WIDEST_BYTES = (uint64_t)1 << 30;
 
 static bool gathers(const struct sink *sink)
 {
@@ -49,7 +53,10 @@ static bool offer_with_others(struct sink *sink, window_seq_t seq)
 
 void sink_offer_from_cursor(struct sink *sink)
 {
-    while (sink->cursor != window_end(sink->window) && !may_lag(sink)) {
+    size_t before = sink->gathering.n;
+
+    while (sink->cursor != window_end(sink->window) && !may_lag(sink) &&
+           before - sink->gathering.n < OFFERS_AT_ONCE) {
         if (sink->cursor < window_begin(sink->window)) {
             sink->cursor = window_begin(sink->window);
             continue;
@@ -80,9 +87,28 @@ void sink_take(struct sink *sink, window_seq_t seq)
 
 int64_t sink_gathered_until(const struct sink *sink)
 {
-    if (sink->gathering.n == 0)
+    const struct gathering *g = &sink->gathering;
+
+    if (sink->cursor == window_end(sink->window))
         return CLOCK_NEVER;
-    return sink->gathering.put_ms + QUIET_MS;
+    if (!gathers(sink) || g->leaving || sink->cursor < g->due)
+        return sink->now_ms;
+    return g->put_ms + QUIET_MS;
+}
+
+void sink_leave(struct sink *sink)
+{
+    sink->gathering.due = window_end(sink->window);
+}
+
+/* What is at the front and has not been offered frees no room by itself.  What has will,
+ * and then larger batches are worth the wait. */
+void sink_make_room(struct sink *sink)
+{
+    window_seq_t front = window_begin(sink->window);
+
+    if (front != window_end(sink->window) && !window_entry(sink->window, front)->offered)
+        sink_leave(sink);
 }
 
 void sink_gather(struct sink *sink, bool on)
@@ -94,7 +120,8 @@ void sink_gather(struct sink *sink, bool on)
 
 void sink_hasten(struct sink *sink)
 {
-    sink->gathering.due = sink->gathering.next_due;
+    if (sink->gathering.due < sink->gathering.next_due)
+        sink->gathering.due = sink->gathering.next_due;
     sink->gathering.next_due = window_end(sink->window);
 }
 
@@ -103,6 +130,13 @@ void sink_hasten(struct sink *sink)
 size_t sink_entries_for(uint64_t memory_bytes)
 {
     return (size_t)(memory_bytes / ENTRY_BYTES_GUESS);
+}
+
+uint64_t sink_widest(uint64_t memory_bytes)
+{
+    if (memory_bytes >= WIDEST_BYTES)
+        return memory_bytes;
+    return memory_bytes * WIDEST < WIDEST_BYTES ? memory_bytes * WIDEST : WIDEST_BYTES;
 }
 
 static bool resize(struct sink *sink, uint64_t bytes)
@@ -118,8 +152,8 @@ bool sink_widen(struct sink *sink)
     if (!gathers(sink))
         return false;
     bytes += bytes / 64 * (sink->busy_topics - FEW_TOPICS);
-    if (bytes > sink->options.memory_bytes * SINK_WIDEST)
-        bytes = sink->options.memory_bytes * SINK_WIDEST;
+    if (bytes > sink_widest(sink->options.memory_bytes))
+        bytes = sink_widest(sink->options.memory_bytes);
     /* Not for a little: memory is made anew. */
     return bytes >= window_max_bytes(sink->window) / 2 * 3 && resize(sink, bytes);
 }
@@ -128,6 +162,7 @@ void sink_narrow(struct sink *sink)
 {
     uint64_t bytes = sink->options.memory_bytes;
 
-    if (!sink->dropping && window_max_bytes(sink->window) > bytes)
+    if (!sink->gathering.wanted && !sink->dropping &&
+        window_max_bytes(sink->window) > bytes)
         (void)resize(sink, bytes);
 }

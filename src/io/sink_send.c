@@ -1,4 +1,5 @@
 /* sink_send.c - which message may be sent now; see sink_state.h and topics.h. */
+#include "base/clock.h"
 #include "base/must.h"
 #include "io/kafka_error.h"
 #include "io/sink_state.h"
@@ -10,14 +11,21 @@ enum {
     ASKED_FOR_MS = 200,
 };
 
+static void append(struct sink *sink, struct waiting *waiting, struct waiting more)
+{
+    if (more.n == 0)
+        return;
+    if (waiting->n == 0)
+        waiting->first = more.first;
+    else
+        window_entry(sink->window, waiting->last)->next = more.first;
+    waiting->last = more.last;
+    waiting->n += more.n;
+}
+
 void sink_hold(struct sink *sink, struct waiting *waiting, window_seq_t seq)
 {
-    if (waiting->n == 0)
-        waiting->first = seq;
-    else
-        window_entry(sink->window, waiting->last)->next = seq;
-    waiting->last = seq;
-    waiting->n++;
+    append(sink, waiting, (struct waiting){seq, seq, 1});
 }
 
 void sink_make_ready(struct sink *sink, struct topic *topic)
@@ -87,7 +95,7 @@ static enum sink_offer hold_for_topic(struct sink *sink, struct topic *topic,
                                       window_seq_t seq)
 {
     sink_hold(sink, &topic->waiting, seq);
-    if (topic->probing)
+    if (topic->probing || topic->in_flight > 0)
         sink->hurry = true;
     return OFFER_HELD;
 }
@@ -154,6 +162,7 @@ static void stand_in_line(struct sink *sink, struct topic *topic)
     else
         sink->asking.first = topic;
     sink->asking.last = topic;
+    sink->hurry = true;
 }
 
 static void ask(struct sink *sink, struct topic *topic)
@@ -198,6 +207,13 @@ void sink_ask(struct sink *sink)
         ask(sink, topic);
         sink_make_ready(sink, topic);
     }
+}
+
+int64_t sink_ask_ms(const struct sink *sink)
+{
+    if (!sink->asking.first)
+        return CLOCK_NEVER;
+    return sink->asking.n < ASKED_AT_ONCE ? sink->now_ms : sink->asking.look_ms;
 }
 
 /* False: in line, for now. */
@@ -260,9 +276,8 @@ bool sink_release(struct sink *sink, struct waiting *waiting)
     return true;
 }
 
-static bool release_topic(struct sink *sink, struct topic *topic)
+static bool release_partitions(struct sink *sink, struct topic *topic)
 {
-    /* What waits for a partition came before what waits for the topic. */
     for (int32_t i = 0; i < topic->npartitions; i++) {
         struct partition *p = &topic->partitions[i];
 
@@ -270,6 +285,19 @@ static bool release_topic(struct sink *sink, struct topic *topic)
             !sink_release(sink, &p->waiting))
             return false;
     }
+    return true;
+}
+
+/* What waits for a partition came before what waits for the topic, and must not be made
+ * to wait behind it. */
+static bool release_topic(struct sink *sink, struct topic *topic)
+{
+    struct waiting later = topic->waiting;
+
+    topic->waiting = (struct waiting){0};
+    if (!release_partitions(sink, topic))
+        return false;
+    append(sink, &topic->waiting, later);
     if (topic->waiting.n > 0 && !topic->probing && !topic->suspended)
         return sink_release(sink, &topic->waiting);
     return true;

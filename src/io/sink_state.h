@@ -149,6 +149,8 @@ void sink_release_ready(struct sink *sink);
 /* The first topics in line, as far as there is room. */
 void sink_ask(struct sink *sink);
 void sink_end_asking(struct sink *sink, struct topic *topic);
+/* When sink_ask has something to do; CLOCK_NEVER. */
+int64_t sink_ask_ms(const struct sink *sink);
 
 /* sink_gather.c */
 /* A new message, at the end of the window: it leaves at once, or gathers. */
@@ -158,10 +160,14 @@ void sink_offer_from_cursor(struct sink *sink);
 void sink_hasten(struct sink *sink);
 /* When what has gathered leaves though nothing more comes; CLOCK_NEVER: nothing has. */
 int64_t sink_gathered_until(const struct sink *sink);
+/* There is no room for the next message. */
+void sink_make_room(struct sink *sink);
 size_t sink_entries_for(uint64_t memory_bytes);
+/* The most that sink_widen makes of it. */
+uint64_t sink_widest(uint64_t memory_bytes);
 /* More memory, if so many topics gather.  False: no. */
 bool sink_widen(struct sink *sink);
-/* Nothing is pending: no more than usual. */
+/* No more than usual, as soon as that is enough for what is pending. */
 void sink_narrow(struct sink *sink);
 
 /* sink_failure.c */

@@ -1,7 +1,11 @@
 /* A backlog of many topics: messages gather and leave topic by topic. */
+#include "base/clock.h"
+
 #include "rig.h"
 
+#include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { TOPICS = 200, MEMORY = 1 << 20 };
 
@@ -102,13 +106,42 @@ static void what_gathers_survives_a_failure_in_order(void **state)
 }
 
 /* As many as there is memory for, when nothing is served in between. */
-static size_t count_taken(struct rig *rig)
+static size_t count_taken(struct rig *rig, size_t payload)
 {
+    char *bytes = calloc(1, payload + 1);
+    struct message message;
     size_t n = 0;
 
-    while (rig_offer(rig, rig_message(topic_name((int)(n % TOPICS)), "k")) == 1)
-        n++;
-    return n;
+    assert_non_null(bytes);
+    do {
+        message = rig_message(topic_name((int)(n++ % TOPICS)), "k");
+        if (payload > 0)
+            message.payload = (struct slice){bytes, payload};
+    } while (rig_offer(rig, message) == 1);
+    free(bytes);
+    return n - 1;
+}
+
+/* Large ones use up the memory for bytes before the budget; time stands still. */
+static void what_gathers_leaves_when_there_is_no_room(void **state)
+{
+    struct rig *rig = backlog(1);
+    struct err err = {0};
+    int64_t now_ms = clock_mono_ms();
+
+    (void)state;
+    for (int i = 0; i < 200 && rig->acked <= TOPICS; i++) {
+        ticket_t ticket;
+
+        (void)count_taken(rig, 3000);
+        assert_int_equal(sink_serve(rig->sink, now_ms, &err), 0);
+        while (sink_done(rig->sink, &ticket))
+            rig->acked += rig->times_acked[ticket]++ == 0;
+        (void)poll(NULL, 0, 10);
+    }
+    assert_true(rig->acked > TOPICS);
+    rig_run_until_all_acked(rig);
+    rig_free(rig);
 }
 
 static void memory_grows_while_many_topics_gather(void **state)
@@ -117,11 +150,15 @@ static void memory_grows_while_many_topics_gather(void **state)
     size_t wide;
 
     (void)state;
-    wide = count_taken(rig);
+    rd_kafka_mock_topic_create(rig->mock, "stuck", 1, 1);
+    rd_kafka_mock_partition_set_leader(rig->mock, "stuck", 0, -1);
+    wide = count_taken(rig, 0);
     rig_run_until_all_acked(rig);
+    rig_put(rig, "stuck", "k", 1);
     sink_gather(rig->sink, false);
     rig_run_for(rig, 2500); /* checks once a second */
-    assert_in_range(count_taken(rig), 1, wide - wide / 3);
+    assert_in_range(count_taken(rig, 0), 1, wide - wide / 3);
+    rd_kafka_mock_partition_set_leader(rig->mock, "stuck", 0, 1);
     rig_run_until_all_acked(rig);
     rig_free(rig);
 }
@@ -133,6 +170,7 @@ int main(void)
         cmocka_unit_test(what_gathers_leaves_when_nothing_more_comes),
         cmocka_unit_test(what_gathers_stays_in_order_when_the_backlog_ends),
         cmocka_unit_test(what_gathers_survives_a_failure_in_order),
+        cmocka_unit_test(what_gathers_leaves_when_there_is_no_room),
         cmocka_unit_test(memory_grows_while_many_topics_gather),
     };
 

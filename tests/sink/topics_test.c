@@ -75,6 +75,29 @@ static void a_record_goes_to_the_partition_it_names(void **state)
     rig_free(rig);
 }
 
+/* Messages that wait for a partition and messages that wait for the topic's number of
+ * partitions, in one topic. */
+static void chosen_partitions_and_keys_stay_in_order(void **state)
+{
+    static const struct {
+        const char *key;
+        int32_t partition;
+    } order[] = {{"k", 1}, {"k", 1}, {"k", PARTITION_ANY}, {"k", 1}, {"k", 1}};
+    struct rig *rig = rig_new(1, 4);
+
+    (void)state;
+    rig_start(rig);
+    for (size_t i = 0; i < 50 * COUNT(order); i++) {
+        struct message message = rig_message("events", order[i % COUNT(order)].key);
+
+        message.partition = order[i % COUNT(order)].partition;
+        rig_put_message(rig, message);
+    }
+    rig_run_until_all_acked(rig);
+    must_hold(rig, "events", 0, 50 * COUNT(order));
+    rig_free(rig);
+}
+
 static void a_partition_that_the_topic_does_not_have_is_named(void **state)
 {
     struct rig *rig = rig_new(1, 4);
@@ -234,6 +257,7 @@ int main(void)
         cmocka_unit_test(records_without_a_key_spread_over_the_partitions),
         cmocka_unit_test(records_without_a_key_do_not_wait_for_each_other),
         cmocka_unit_test(a_record_goes_to_the_partition_it_names),
+        cmocka_unit_test(chosen_partitions_and_keys_stay_in_order),
         cmocka_unit_test(a_partition_that_the_topic_does_not_have_is_named),
         cmocka_unit_test(a_topic_without_a_leader_waits_while_others_flow),
         cmocka_unit_test(a_revoked_topic_waits_while_others_flow),
