@@ -73,7 +73,7 @@ static void every_setting_but_three_has_a_default(void **state)
     assert_null(table->timestamp);
     assert_int_equal(config->nkafka, 1);
     assert_string_equal(property(config, "bootstrap.servers"), "k:9092");
-    assert_int_equal(config->relay.memory_bytes, 10 << 20);
+    assert_int_equal(config->relay.memory_bytes, 8 << 20);
     assert_int_equal(config->relay.shutdown_timeout_ms, 10000);
     assert_int_equal(config->relay.log_format, LOG_TEXT);
     assert_int_equal(config->relay.log_level, LOG_INFO);
@@ -200,11 +200,11 @@ static void a_wrong_quantity_is_refused_with_what_would_be_right(void **state)
     (void)state;
     refuse(SMALLEST "[relay]\nmemory = 16\n",
            "walrelay.conf:7: memory: \"16\" has no unit; a size in B, kB, MB or GB is "
-           "needed, as in 10MB");
+           "needed, as in 8MB");
     refuse(
         SMALLEST "[relay]\nmemory = 16mb\n",
         "walrelay.conf:7: memory: \"16mb\" has an unknown unit; a size in B, kB, MB or "
-        "GB is needed, as in 10MB");
+        "GB is needed, as in 8MB");
     refuse(SMALLEST "[relay]\nmemory = lots\n",
            "walrelay.conf:7: memory: \"lots\" is no whole number with a unit");
     refuse(SMALLEST "[relay]\nmemory = -1MB\n",
@@ -212,7 +212,7 @@ static void a_wrong_quantity_is_refused_with_what_would_be_right(void **state)
     refuse(
         SMALLEST "[relay]\nmemory = 1.5MB\n",
         "walrelay.conf:7: memory: \"1.5MB\" has an unknown unit; a size in B, kB, MB or "
-        "GB is needed, as in 10MB");
+        "GB is needed, as in 8MB");
     refuse(SMALLEST "[relay]\nmemory = 1023kB\n",
            "walrelay.conf:7: memory: 1023kB is out of range; it may be 1MB to 1024GB");
     refuse(
@@ -478,7 +478,7 @@ static void a_variable_that_names_no_setting_is_refused(void **state)
     refuse_with(
         SMALLEST, bad,
         "WALRELAY_RELAY_MEMORY: memory: \"1\" has no unit; a size in B, kB, MB or GB "
-        "is needed, as in 10MB");
+        "is needed, as in 8MB");
     refuse_with(
         SMALLEST, acks,
         "WALRELAY_KAFKA_ACKS: acks: 1 would break the promise of delivery: an event "
