@@ -9,7 +9,7 @@ from typing import Any
 from kit import process
 from kit.checker import Checker
 from kit.kafka import Kafka
-from kit.lab import OUTBOX_SQL, TABLE
+from kit.lab import OUTBOX_SQL, STATE_SQL, TABLE
 from kit.postgres import Postgres
 from kit.scope import Scope
 
@@ -78,6 +78,7 @@ class World(Scope):
         self.postgres.create_database(self.db)
         self.conn = self.postgres.connect(self.db)
         self.postgres.psql(self.db, OUTBOX_SQL)
+        self.postgres.psql(self.db, STATE_SQL, role="postgres")  # as `walrelay setup` does
         for table in self.tables[1:]:
             self.conn.execute(f"CREATE TABLE {table} (LIKE {TABLE} INCLUDING ALL)")
         self.conn.execute("CREATE TABLE unrelated (n bigint)")

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException
 
 from chaos.keeper import Kept
 from chaos.servers import Servers
-from kit.lab import Lab
+from kit.lab import STATE_SQL, Lab
 from kit.postgres import Postgres
 from kit.scope import Scope
 from kit.wait import wait_until
@@ -47,6 +47,7 @@ class Site(Scope):
         self.lab.conn.execute("CREATE TABLE noise (n bigint)")
         for kind, partitions in KINDS.items():
             self.lab.kafka.create_topic(self.topic(kind), partitions, CONFIG, replication_factor=3)
+        self.lab.postgres.psql(self.lab.db, STATE_SQL, role="postgres")
         self.make_slots()
         for number in range(2):
             relay = self.lab.relay(self._settings(number))

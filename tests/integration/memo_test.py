@@ -7,14 +7,13 @@ from typing import Any, Iterator
 import psycopg
 import pytest
 
-from kit.lab import Lab
+from kit.lab import STATE_SQL, Lab
 from kit.postgres import Postgres
-from kit.relay import ROOT, Relay
+from kit.relay import Relay
 from kit.wait import wait_until
 
 SLOT_EXIT = 66
 SLACK = 16384
-STATE_SQL = ROOT / "sql" / "state.sql"
 
 
 def make_table(lab: Lab) -> None:

@@ -17,6 +17,7 @@ from kit.wait import wait_until
 
 TABLE = "public.outbox_events"
 OUTBOX_SQL = ROOT / "sql" / "outbox_events.sql"
+STATE_SQL = ROOT / "sql" / "state.sql"
 INSERT = (
     f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload)"
     " VALUES (%s, %s, %s, %s) RETURNING id"
