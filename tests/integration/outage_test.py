@@ -78,7 +78,7 @@ def test_an_outage_fills_the_servers_disk_and_not_the_relays_memory_A51(big_lab:
     assert relay.peak_rss_kb() < 48 << 10
 
 
-def test_a_small_queue_of_librdkafka_neither_loses_nor_reorders_A56(lab: Lab) -> None:
+def test_a_small_queue_of_librdkafka_neither_loses_nor_reorders_A56(lab: Lab, full: bool) -> None:
     lab.topic("order")
     relay = lab.running_relay({"kafka": {"queue.buffering.max.messages": "100"}})
     lab.writer.insert("first")

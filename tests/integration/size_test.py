@@ -130,18 +130,35 @@ def test_events_of_eight_topics_pass_in_a_stream_A41(big_lab: Lab, full: bool) -
     lab.verify(duplicates=0)
 
 
+def test_a_backlog_of_many_topics_stays_in_order_though_one_refuses_its_batches(big_lab: Lab) -> None:
+    """Each refusal ends the producer, and what had gathered of all topics is offered to the next one."""
+    lab, topics = big_lab, 60
+    lab.make_slot()
+    lab.conn.execute(
+        f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload)"
+        f" SELECT 't' || n % {topics}, 'k' || n % 7, 'created', jsonb_build_object('n', n, 'noise', md5(n::text))"
+        f" FROM generate_series(1, 500 * {topics}) n"
+    )
+    assert take_table(lab, lab.conn) == 500 * topics
+    for i in range(topics):
+        lab.topic(f"t{i}", 2, {"max.message.bytes": "2000"} if i == 7 else None)
+    relay = lab.running_relay()
+    lab.verify(120)
+    assert "MSG_SIZE_TOO_LARGE" in relay.log_text()
+
+
 def test_a_backlog_of_real_transactions_is_complete_after_a_clean_stop_in_its_middle(
     big_lab: Lab, full: bool
 ) -> None:
-    lab, events = big_lab, 1_000_000 if full else 100_000
+    lab, events = big_lab, 1_000_000 if full else 200_000
     lab.make_slot()
     lab.topic("order", 6)
     write_backlog(lab, events, fill=170)
     relay = lab.running_relay()
-    lab.checker.wait_records(events // 10)
+    lab.checker.wait_records(1)
     first_peak = relay.peak_rss_kb()
     assert relay.stop() == 0
-    assert events // 10 <= len(lab.checker.collect()) < events, "the stop came too late"
+    assert 0 < len(lab.checker.collect()) < events, "the stop came too late"
     relay.start()
     lab.verify(600 if full else 120, duplicates=0)
     assert max(first_peak, relay.peak_rss_kb()) < 48 << 10

