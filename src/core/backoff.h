@@ -20,6 +20,9 @@ void backoff_init(struct backoff *backoff, int64_t initial_ms, int64_t max_ms);
  */
 int64_t backoff_next(struct backoff *backoff, uint64_t random);
 
+/* As after that many attempts in a row, for a count that outlives the process. */
+void backoff_resume(struct backoff *backoff, unsigned attempts);
+
 /* The attempt succeeded: begin again at initial_ms. */
 void backoff_reset(struct backoff *backoff);
 

@@ -63,6 +63,22 @@ static void a_success_begins_at_the_smallest_delay_again(void **state)
     assert_int_equal(backoff_next(&b, 0), 50);
 }
 
+static void a_count_from_elsewhere_goes_on_where_the_delays_were(void **state)
+{
+    struct backoff a;
+    struct backoff b;
+
+    (void)state;
+    backoff_init(&a, 100, 10000);
+    backoff_init(&b, 100, 10000);
+    for (unsigned n = 0; n < 20; n++) {
+        backoff_resume(&b, n);
+        assert_int_equal(backoff_next(&b, 0), backoff_next(&a, 0));
+    }
+    backoff_resume(&b, 4000000000u);
+    assert_int_equal(backoff_next(&b, 0), 5000);
+}
+
 static void the_extremes_neither_overflow_nor_reach_zero(void **state)
 {
     struct backoff b;
@@ -81,6 +97,7 @@ int main(void)
         cmocka_unit_test(each_delay_lies_between_half_and_all_of_its_step),
         cmocka_unit_test(different_random_bits_give_different_delays),
         cmocka_unit_test(a_success_begins_at_the_smallest_delay_again),
+        cmocka_unit_test(a_count_from_elsewhere_goes_on_where_the_delays_were),
         cmocka_unit_test(the_extremes_neither_overflow_nor_reach_zero),
     };
 

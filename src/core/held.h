@@ -1,0 +1,93 @@
+/* held.h - which events must wait behind one that Kafka did not take.
+ *
+ * The table of dead letters in memory, as far as the stream needs it: the keys that
+ * have unresolved rows, and the rows that the stream may bring once more.  A key is
+ * Kafka's, with its topic, after routing: two tables may feed one topic.  An event
+ * without a key holds nothing and is held by nothing.
+ *
+ * After a restart PostgreSQL sends again what was not confirmed: first, perhaps, events
+ * of a key from before its first unresolved one.  These are in Kafka already (a row is
+ * written only when all before it is durable) and go there again; behind the unresolved
+ * one they would arrive as the last of their key.  So a key whose first unresolved row
+ * comes again holds nothing before it has come.
+ *
+ * No I/O, no clock.  docs/decisions/0011-dead-letters.md says why it is so. */
+#ifndef WALRELAY_CORE_HELD_H
+#define WALRELAY_CORE_HELD_H
+
+#include "base/lsn.h"
+#include "base/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where an event's row stands in the WAL: the same each time it is sent, whatever the
+ * stream leaves out.  The time of the commit tells apart what has the same LSN in a
+ * cluster that was restored from a dump. */
+struct place {
+    lsn_t lsn;         /* of the row's record */
+    uint32_t number;   /* 1, 2, ... among the rows of that record (COPY) */
+    int64_t commit_us; /* since 1970 */
+};
+
+struct held_limits {
+    size_t per_key;   /* events of one key */
+    size_t total;     /* events of all keys */
+    size_t key_bytes; /* names of topics and keys */
+};
+
+/* A row of the table. */
+struct held_row {
+    struct slice topic; /* absent: none could be made */
+    struct slice key;
+    struct place place;
+    bool unresolved;
+    bool comes_again; /* its transaction is not below the start of the stream */
+};
+
+enum held_verdict {
+    HELD_FREE,   /* publish it */
+    HELD_BEHIND, /* an earlier event of its key is unresolved: into the table */
+    HELD_KNOWN,  /* it has a row: nothing to do but to acknowledge it */
+};
+
+enum held_room {
+    HELD_TAKEN,
+    HELD_KEY_FULL,
+    HELD_TOTAL_FULL,
+    HELD_NO_MEMORY, /* or key_bytes is reached */
+};
+
+struct held;
+
+struct held *held_new(struct held_limits limits); /* NULL: no memory */
+void held_free(struct held *held);
+
+/* Rows in the order of their ids, after held_clear and before the first change is
+ * routed.  0, or -1: no memory.  Limits do not count: what is in the table is held. */
+int held_load(struct held *held, const struct held_row *row)
+    __attribute__((warn_unused_result));
+void held_clear(struct held *held);
+
+/* Nothing to ask for: the usual case, one comparison. */
+bool held_is_empty(const struct held *held);
+
+/* What to do with the event that the stream brings now.  HELD_KNOWN is said once for
+ * each row. */
+enum held_verdict held_judge(struct held *held, struct slice topic, struct slice key,
+                             const struct place *place);
+
+/* One more row of that key goes into the table, refused itself or behind another: its
+ * successors are held from now on.  Anything but HELD_TAKEN: nothing has changed.  An
+ * event without topic or key is always taken and holds nothing. */
+enum held_room held_add(struct held *held, struct slice topic, struct slice key)
+    __attribute__((warn_unused_result));
+
+/* One row of that key is resolved or discarded; with the last one the key is free. */
+void held_remove(struct held *held, struct slice topic, struct slice key);
+
+size_t held_keys(const struct held *held);   /* that hold */
+size_t held_events(const struct held *held); /* unresolved ones that have a key */
+
+#endif
