@@ -11,6 +11,7 @@
 #include "core/nearest.h"
 #include "core/setting_value.h"
 #include "core/settings.h"
+#include "core/topic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -291,6 +292,23 @@ static int finish_tables(struct config *config, struct err *err)
     return 0;
 }
 
+/* What one setting says of another. */
+static int check_dead_letters(const struct loader *loader, struct err *err)
+{
+    const struct config *config = loader->config;
+    const char *topic = config->dead_letters.topic;
+
+    if (config->dead_letters.retry_initial_ms > config->dead_letters.retry_max_ms)
+        return err_set(err, ERR_CONFIG,
+                       "%s: retry_initial in [dead_letters] is longer than retry_max",
+                       loader->path);
+    if (*topic && !topic_legal(slice_of(topic)))
+        return err_set(err, ERR_CONFIG,
+                       "%s: topic in [dead_letters]: \"%s\" is no name for a topic",
+                       loader->path, topic);
+    return 0;
+}
+
 static int load(struct loader *loader, struct slice text, config_env_t env,
                 struct err *err)
 {
@@ -310,7 +328,9 @@ static int load(struct loader *loader, struct slice text, config_env_t env,
             loader->path);
     if (take_defaults(loader, err) < 0 || store_all(config, err) < 0)
         return -1;
-    return finish_tables(config, err);
+    if (finish_tables(config, err) < 0)
+        return -1;
+    return check_dead_letters(loader, err);
 }
 
 struct config *config_parse(const char *path, struct slice text, config_env_t env,
@@ -364,6 +384,8 @@ void config_free(struct config *config)
     }
     free(config->postgres.dsn);
     free(config->postgres.slot);
+    free(config->dead_letters.schema);
+    free(config->dead_letters.topic);
     free(config->tables);
     free(config->kafka);
     origins_free(config->origins);

@@ -47,6 +47,12 @@ struct kafka_property {
     char *value;
 };
 
+/* What becomes of an event that Kafka can never take. */
+enum on_poison { ON_POISON_DEAD_LETTER, ON_POISON_STOP };
+
+/* And of those of its key that follow. */
+enum poison_order { ORDER_HOLD, ORDER_SKIP };
+
 struct config {
     struct {
         char *dsn; /* any connection string of libpq; may hold a password */
@@ -62,6 +68,20 @@ struct config {
         enum log_format log_format;
         enum log_level log_level;
     } relay;
+    struct {
+        char *schema; /* of the table of dead letters */
+        enum on_poison on_poison;
+        enum poison_order order;
+        int64_t retry_initial_ms;
+        int64_t retry_max_ms;
+        uint64_t max_attempts;
+        int64_t topic_wait_ms; /* 0: for ever */
+        uint64_t held_per_key;
+        uint64_t held_total;
+        uint64_t limit; /* dead letters within limit_window_ms; 0: no limit */
+        int64_t limit_window_ms;
+        char *topic; /* empty: none */
+    } dead_letters;
 
     struct config_origins *origins; /* where each value comes from; private */
 };

@@ -37,8 +37,12 @@ static const struct unit size_units[] = {
 static const struct unit duration_units[] = {
     {"h", 3600000}, {"min", 60000}, {"s", 1000}, {"ms", 1}, {NULL, 0}};
 
+static const struct unit count_units[] = {{"", 1}, {NULL, 0}};
+
 static const struct unit *units_of(const struct setting *setting)
 {
+    if (setting->type == SETTING_COUNT)
+        return count_units;
     return setting->type == SETTING_SIZE ? size_units : duration_units;
 }
 
@@ -53,6 +57,11 @@ static void print_quantity(char text[32], const struct unit *units, int64_t n)
     (void)snprintf(text, 32, "%" PRId64 "%s", n / unit->factor, unit->name);
 }
 
+static bool is_quantity(enum setting_type type)
+{
+    return type == SETTING_SIZE || type == SETTING_DURATION || type == SETTING_COUNT;
+}
+
 const char *setting_range(const struct setting *setting, struct range_text *range)
 {
     char min[32];
@@ -60,7 +69,7 @@ const char *setting_range(const struct setting *setting, struct range_text *rang
     size_t len = 0;
 
     range->text[0] = '\0';
-    if (setting->type == SETTING_SIZE || setting->type == SETTING_DURATION) {
+    if (is_quantity(setting->type)) {
         print_quantity(min, units_of(setting), setting->min);
         print_quantity(max, units_of(setting), setting->max);
         (void)snprintf(range->text, sizeof(range->text), "%s to %s", min, max);
@@ -100,6 +109,8 @@ static int parse_quantity(const struct setting *setting, const char *text, int64
             return out_of_range(setting, text, err);
         n = 10 * n + (*p - '0');
     }
+    if (setting->type == SETTING_COUNT && (p == text || *p != '\0'))
+        return err_set(err, ERR_CONFIG, "\"%s\" is no whole number", text);
     if (p == text)
         return err_set(err, ERR_CONFIG, "\"%s\" is no whole number with a unit", text);
     p += strspn(p, " \t");
@@ -264,6 +275,7 @@ int setting_store(const struct setting *setting, const char *text, void *record,
     case SETTING_HEADERS:
         return store_headers(text, record, err);
     case SETTING_SIZE:
+    case SETTING_COUNT:
         return store_size(setting, text, field, err);
     case SETTING_DURATION:
         return parse_quantity(setting, text, field, err);

@@ -15,6 +15,8 @@
 enum { MEGABYTE = 1 << 20, DAY_MS = 24 * 3600 * 1000 };
 
 static const char *const log_formats[] = {"text", "json", NULL};
+static const char *const on_poison[] = {"dead-letter", "stop", NULL};
+static const char *const orders[] = {"hold", "skip", NULL};
 static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
 
 const struct section_kind section_kinds[] = {
@@ -31,6 +33,8 @@ const struct section_kind section_kinds[] = {
     {"kafka", "[kafka]",
      "Properties of librdkafka, by their own names; see its `CONFIGURATION.md`."},
     {"relay", "[relay]", "The relay itself."},
+    {"dead_letters", "[dead_letters]",
+     "Events that Kafka does not take, in the table `walrelay_dead_letters`."},
 };
 const size_t nsection_kinds = COUNT(section_kinds);
 
@@ -168,6 +172,120 @@ const struct setting settings[] = {
      .choices = log_levels,
      .offset = CONFIG(relay.log_level),
      .help = "The least important lines that are still written."},
+
+    {.section = "dead_letters",
+     .key = "on_poison",
+     .type = SETTING_CHOICE,
+     .filled = true,
+     .fallback = "dead-letter",
+     .choices = on_poison,
+     .offset = CONFIG(dead_letters.on_poison),
+     .help =
+         "What becomes of an event that Kafka can never take: it goes into the table, "
+         "or the relay stops before it. Without the table the relay stops."},
+    {.section = "dead_letters",
+     .key = "schema",
+     .type = SETTING_TEXT,
+     .filled = true,
+     .fallback = "public",
+     .offset = CONFIG(dead_letters.schema),
+     .help =
+         "The schema of the table, as it stands in the catalog; `walrelay setup` makes "
+         "it there."},
+    {.section = "dead_letters",
+     .key = "order",
+     .type = SETTING_CHOICE,
+     .filled = true,
+     .fallback = "hold",
+     .choices = orders,
+     .offset = CONFIG(dead_letters.order),
+     .help = "What becomes of later events of the same topic and key: they wait in the "
+             "table until it is resolved, or are published without it."},
+    {.section = "dead_letters",
+     .key = "retry_initial",
+     .type = SETTING_DURATION,
+     .filled = true,
+     .fallback = "10s",
+     .min = 100,
+     .max = DAY_MS,
+     .offset = CONFIG(dead_letters.retry_initial_ms),
+     .help = "The delay before the first further attempt; it doubles with each."},
+    {.section = "dead_letters",
+     .key = "retry_max",
+     .type = SETTING_DURATION,
+     .filled = true,
+     .fallback = "1h",
+     .min = 100,
+     .max = DAY_MS,
+     .offset = CONFIG(dead_letters.retry_max_ms),
+     .help = "The longest delay between two attempts."},
+    {.section = "dead_letters",
+     .key = "max_attempts",
+     .type = SETTING_COUNT,
+     .filled = true,
+     .fallback = "10",
+     .min = 1,
+     .max = 1000000,
+     .offset = CONFIG(dead_letters.max_attempts),
+     .help = "After so many attempts an event is dead: it stays in the table until "
+             "somebody retries or discards it."},
+    {.section = "dead_letters",
+     .key = "topic_wait",
+     .type = SETTING_DURATION,
+     .filled = true,
+     .fallback = "0s",
+     .min = 0,
+     .max = DAY_MS,
+     .offset = CONFIG(dead_letters.topic_wait_ms),
+     .help = "How long events wait for a topic that does not exist, or that we may not "
+             "write to, before they go into the table. 0s: for ever."},
+    {.section = "dead_letters",
+     .key = "held_per_key",
+     .type = SETTING_COUNT,
+     .filled = true,
+     .fallback = "10000",
+     .min = 1,
+     .max = 1000000,
+     .offset = CONFIG(dead_letters.held_per_key),
+     .help = "How many unresolved events one key may have; at the next one the relay "
+             "stops before it."},
+    {.section = "dead_letters",
+     .key = "held_total",
+     .type = SETTING_COUNT,
+     .filled = true,
+     .fallback = "100000",
+     .min = 1,
+     .max = 10000000,
+     .offset = CONFIG(dead_letters.held_total),
+     .help =
+         "The same for all keys together. Each takes some 100 bytes of memory and its "
+         "key."},
+    {.section = "dead_letters",
+     .key = "limit",
+     .type = SETTING_COUNT,
+     .filled = true,
+     .fallback = "1000",
+     .min = 0,
+     .max = 1000000,
+     .offset = CONFIG(dead_letters.limit),
+     .help = "More refused events than that within `limit_window` are not the events' "
+             "fault: publishing pauses and the log says so. 0: no limit."},
+    {.section = "dead_letters",
+     .key = "limit_window",
+     .type = SETTING_DURATION,
+     .filled = true,
+     .fallback = "5min",
+     .min = 1000,
+     .max = DAY_MS,
+     .offset = CONFIG(dead_letters.limit_window_ms),
+     .help = "See `limit`."},
+    {.section = "dead_letters",
+     .key = "topic",
+     .type = SETTING_TEXT,
+     .fallback = "",
+     .offset = CONFIG(dead_letters.topic),
+     .help = "A topic that gets a copy of each refused event, with the reason in its "
+             "headers. Empty: none."},
 };
 const size_t nsettings = COUNT(settings);
 
@@ -211,6 +329,7 @@ static const char *const type_words[] = {
     [SETTING_HEADERS] = "list of COLUMN[:HEADER]",
     [SETTING_SIZE] = "size in B, kB, MB or GB",
     [SETTING_DURATION] = "duration in ms, s, min or h",
+    [SETTING_COUNT] = "whole number",
     [SETTING_CHOICE] = "one of",
     [SETTING_PROPERTY] = "text",
 };

@@ -20,6 +20,7 @@ enum setting_type {
     SETTING_HEADERS,  /* headers and nheaders of struct table_settings */
     SETTING_SIZE,     /* uint64_t, bytes */
     SETTING_DURATION, /* int64_t, milliseconds */
+    SETTING_COUNT,    /* uint64_t, a whole number without a unit */
     SETTING_CHOICE,   /* an enum that counts from 0 in the order of choices */
     SETTING_PROPERTY, /* one more struct kafka_property */
 };
@@ -31,7 +32,7 @@ struct setting {
     bool filled;          /* must not be empty */
     const char *fallback; /* the default, as one would write it; NULL: must be given, or
                            * for "*" nothing */
-    int64_t min;          /* SIZE, DURATION: in bytes or milliseconds */
+    int64_t min;          /* SIZE, DURATION: in bytes or milliseconds; COUNT */
     int64_t max;
     const char *const *choices; /* CHOICE: ends with NULL */
     size_t offset;    /* in struct config, for "table" in struct table_settings */

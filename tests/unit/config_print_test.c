@@ -121,7 +121,33 @@ static void each_value_is_shown_with_its_origin(void **state)
                               "# default\n"
                               "log_format = text\n"
                               "# default\n"
-                              "log_level = info\n");
+                              "log_level = info\n"
+                              "\n"
+                              "[dead_letters]\n"
+                              "# default\n"
+                              "on_poison = dead-letter\n"
+                              "# default\n"
+                              "schema = public\n"
+                              "# default\n"
+                              "order = hold\n"
+                              "# default\n"
+                              "retry_initial = 10s\n"
+                              "# default\n"
+                              "retry_max = 1h\n"
+                              "# default\n"
+                              "max_attempts = 10\n"
+                              "# default\n"
+                              "topic_wait = 0s\n"
+                              "# default\n"
+                              "held_per_key = 10000\n"
+                              "# default\n"
+                              "held_total = 100000\n"
+                              "# default\n"
+                              "limit = 1000\n"
+                              "# default\n"
+                              "limit_window = 5min\n"
+                              "# default\n"
+                              "topic =\n");
     free(text);
     config_free(config);
 }
@@ -194,7 +220,13 @@ static void assert_mentions_all(const char *text)
                                 "aggregate_id", "partition",
                                 "timestamp",    "bootstrap.servers",
                                 "memory",       "shutdown_timeout",
-                                "log_format",   "log_level"};
+                                "log_format",   "log_level",
+                                "on_poison",    "schema",
+                                "order",        "retry_initial",
+                                "retry_max",    "max_attempts",
+                                "topic_wait",   "held_per_key",
+                                "held_total",   "limit",
+                                "limit_window"};
 
     for (size_t i = 0; i < COUNT(keys); i++) {
         if (!strstr(text, keys[i]))
