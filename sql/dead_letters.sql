@@ -56,7 +56,7 @@ CREATE TABLE IF NOT EXISTS :"schema".walrelay_dead_letters (
     header_names    text[]      NOT NULL DEFAULT '{}',
     header_values   bytea[]     NOT NULL DEFAULT '{}',
     partition       int,         -- of the row's own choice
-    record_time     timestamptz, -- of the row's own choice, and the text it came from;
+    record_time     timestamptz, -- of the row's own choice, with the text it came from
     given_time      text,        -- NULL: the time of the commit
     replaced        boolean     NOT NULL DEFAULT false,
     replacement     bytea,       -- if replaced, what is sent instead of payload

@@ -13,6 +13,7 @@ enum probe_args {
     ARGS_TABLE,          /* $1 schema, $2 table */
     ARGS_TABLE_AND_SLOT, /* $1 the table's oid, $2 the slot's name */
     ARGS_TABLE_OID,      /* $1 the table's oid */
+    ARGS_DEAD_LETTERS,   /* $1 schema, $2 table */
 };
 
 struct probe {
@@ -50,6 +51,7 @@ static const struct probe server_probes[] = {
     {"slot's database", slot_query, ARGS_SLOT, "slot is logical", verdict_slot_database},
     {"slot's plugin", slot_query, ARGS_SLOT, "slot is logical", verdict_slot_plugin},
     {"slot's WAL", slot_query, ARGS_SLOT, "slot is logical", verdict_slot_status},
+    {"dead letters", dead_letters_query, ARGS_DEAD_LETTERS, NULL, verdict_dead_letters},
 };
 
 /* Each for every [table] section. */
@@ -135,6 +137,7 @@ static int ask(struct check *check, const struct probe *probe, struct err *err)
         [ARGS_TABLE] = {table ? table->schema : NULL, table ? table->name : NULL},
         [ARGS_TABLE_AND_SLOT] = {check->table_oid, slot},
         [ARGS_TABLE_OID] = {check->table_oid, NULL},
+        [ARGS_DEAD_LETTERS] = {check->config->dead_letters.schema, DEAD_LETTERS_TABLE},
     };
     const char *const *values = args[probe->args];
     struct pg_result *found = NULL;
@@ -240,8 +243,9 @@ static int run_all(struct run *run, struct err *err)
     return run->failed ? -1 : 0;
 }
 
-static struct server *server_new(size_t ntables, struct err *err)
+static struct server *server_new(const struct config *config, struct err *err)
 {
+    size_t ntables = config->ntables;
     struct server *server = calloc(1, sizeof(*server));
     struct catalog *catalog = calloc(1, sizeof(*catalog));
     struct catalog_table *tables = calloc(ntables ? ntables : 1, sizeof(*tables));
@@ -256,6 +260,7 @@ static struct server *server_new(size_t ntables, struct err *err)
     catalog->tables = tables;
     catalog->ntables = ntables;
     server->catalog = catalog;
+    catalog->dead_letters_schema = config->dead_letters.schema;
     return server;
 }
 
@@ -273,7 +278,7 @@ struct server *check_server(struct pg *pg, const struct config *config, struct e
 {
     struct run run = {.check = {.pg = pg, .config = config}};
 
-    run.check.server = server_new(config->ntables, err);
+    run.check.server = server_new(config, err);
     if (!run.check.server)
         return NULL;
     if (run_all(&run, err) == 0)
@@ -327,7 +332,7 @@ int check_print(const struct config *config, FILE *out, struct err *err)
     replication = try_to_connect(&run, PG_REPLICATION, "replication connection", err);
     run.check.pg = try_to_connect(&run, PG_SQL, "SQL connection", err);
     if (run.check.pg)
-        run.check.server = server_new(config->ntables, err);
+        run.check.server = server_new(config, err);
     if (run.check.server)
         rc = run_all(&run, err);
     if (rc == 0 && replication)

@@ -27,6 +27,7 @@ struct server {
     int32_t active_pid;     /* of whoever streams from the slot; 0: nobody */
     bool types_needed;      /* a mapped column is bytea, or was altered since the slot's
                              * catalog_xmin: only a stream with types can tell the values */
+    bool dead_letters;      /* there is a table for them */
     int version;            /* 150020 */
     struct memo memo;       /* what was written down of the slot, if anything was */
     char memo_trouble[256]; /* why nothing can be written down; empty: it can */

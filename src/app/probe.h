@@ -56,6 +56,10 @@ verdict_t verdict_slot_database;
 verdict_t verdict_slot_plugin;
 verdict_t verdict_slot_status;
 
+/* Of the table of dead letters (probe_dead_letters.c). */
+extern const char dead_letters_query[];
+verdict_t verdict_dead_letters;
+
 /* Of a table (probe_table.c). */
 extern const char table_query[];
 extern const char columns_query[];

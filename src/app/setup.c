@@ -1,5 +1,6 @@
 #include "app/setup.h"
 
+#include "app/probe.h"
 #include "app/setup_slot.h"
 #include "app/sqlfile.h"
 #include "app/sqlscript.h"
@@ -216,8 +217,7 @@ static int set_up_table(struct setup *setup, const struct table_settings *table,
     return rc;
 }
 
-/* ---- state, slot, and all in order ----------------------------------------------------
- */
+/* ---- state ---------------------------------------------------------------------- */
 
 /* Only helps to notice what happens to the slot, so that everything else goes on. */
 static int set_up_state(struct setup *setup, struct err *err)
@@ -238,6 +238,77 @@ static int set_up_state(struct setup *setup, struct err *err)
             "not done", mine.text);
     return rc;
 }
+
+/* ---- dead letters --------------------------------------------------------------- */
+
+/* 1: the table is there and may be used, 0: not so. */
+static int dead_letters_serve(struct setup *setup, struct err *err)
+{
+    const char *const names[] = {setup->config->dead_letters.schema, DEAD_LETTERS_TABLE};
+    struct pg_result *found = pg_query(setup->pg, dead_letters_query, 2, names, err);
+    struct server server = {0};
+    struct check check = {.pg = setup->pg, .config = setup->config, .server = &server};
+    int rc = found ? 0 : -1;
+
+    if (found && verdict_dead_letters(&check, found, NULL) == 0)
+        rc = server.dead_letters;
+    pg_result_free(found);
+    return rc;
+}
+
+static void say_not_made(struct setup *setup, const struct err *why)
+{
+    (void)fprintf(setup->out,
+                  "%-11s  table %s: %s; without it an event that Kafka can never take "
+                  "stops the relay\n",
+                  "not done", DEAD_LETTERS_TABLE, why->text);
+}
+
+/* The relay works without it, so who may not make it goes on. */
+static int make_dead_letters(struct setup *setup, struct err *err)
+{
+    struct err mine = {0};
+    int changes = 0;
+
+    if (run(setup, "table", DEAD_LETTERS_TABLE, &changes, &mine) == 0)
+        say(setup, "done", "table", DEAD_LETTERS_TABLE);
+    else if (mine.class == ERR_DENIED)
+        say_not_made(setup, &mine);
+    else
+        return err_set_code(err, mine.class, mine.code, "%s", mine.text);
+    return 0;
+}
+
+static int fill_dead_letters(struct setup *setup, struct err *err)
+{
+    char *role = role_of(setup, err);
+    const struct sql_variable variables[] = {
+        {"schema", setup->config->dead_letters.schema}, {"role", role}, {0}};
+    int rc = role ? fill(setup, sql_dead_letters, variables, err) : -1;
+
+    free(role);
+    return rc;
+}
+
+static int set_up_dead_letters(struct setup *setup, struct err *err)
+{
+    int there = setup->pg ? dead_letters_serve(setup, err) : 0;
+
+    if (there < 0)
+        return -1;
+    if (there > 0) {
+        say(setup, "as it is", "table", DEAD_LETTERS_TABLE);
+        return 0;
+    }
+    if (fill_dead_letters(setup, err) < 0)
+        return -1;
+    if (setup->pg)
+        return make_dead_letters(setup, err);
+    print(setup);
+    return 0;
+}
+
+/* ---- slot, and all in order ---------------------------------------------------- */
 
 static void say_slot_is_made(struct setup *setup, const char *slot)
 {
@@ -288,6 +359,9 @@ static int all_steps(struct setup *setup, struct err *err)
             return -1;
     }
     if (set_up_state(setup, err) < 0)
+        return -1;
+    if (config->dead_letters.on_poison == ON_POISON_DEAD_LETTER &&
+        set_up_dead_letters(setup, err) < 0)
         return -1;
     return set_up_slot(setup, err);
 }

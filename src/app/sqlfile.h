@@ -6,6 +6,7 @@ extern const char sql_role[];
 extern const char sql_plugin[];
 extern const char sql_outbox_events[];
 extern const char sql_state[];
+extern const char sql_dead_letters[];
 extern const char sql_slot[];
 
 #endif

@@ -36,9 +36,13 @@ struct catalog_table {
     size_t nschemas; /* 0: an ordinary table */
 };
 
+/* The table of what Kafka did not take; of no interest to the stream. */
+#define DEAD_LETTERS_TABLE "walrelay_dead_letters"
+
 struct catalog {
     struct catalog_table *tables;
     size_t ntables;
+    const char *dead_letters_schema; /* borrowed from the configuration */
 };
 
 void catalog_free(struct catalog *catalog); /* NULL is allowed; frees catalog itself */

@@ -1,6 +1,7 @@
 #include "core/start_replication.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static bool is_word(char c)
 {
@@ -52,6 +53,25 @@ static void add_tables(struct buf *out, const struct catalog *catalog)
     }
 }
 
+/* Of a schema that is streamed as a whole, the table of dead letters is left out: what
+ * the relay writes need not come back to it. */
+static void add_filter(struct buf *out, const struct catalog *catalog)
+{
+    const char *separator = ", \"filter-tables\" '";
+
+    for (size_t i = 0; i < catalog->ntables; i++) {
+        for (size_t k = 0; k < catalog->tables[i].nschemas; k++) {
+            if (strcmp(catalog->tables[i].schemas[k], catalog->dead_letters_schema) ==
+                0) {
+                add_table(out, &separator, catalog->dead_letters_schema,
+                          DEAD_LETTERS_TABLE);
+                buf_add_char(out, '\'');
+                return;
+            }
+        }
+    }
+}
+
 void start_replication(struct buf *out, const char *slot, lsn_t start,
                        const struct catalog *catalog, bool typed)
 {
@@ -66,5 +86,7 @@ void start_replication(struct buf *out, const char *slot, lsn_t start,
                "\"include-timestamp\" 'true', \"include-types\" '%s', \"add-tables\" '",
                LSN_ARG(start), typed ? "true" : "false");
     add_tables(out, catalog);
-    buf_add_str(out, "')");
+    buf_add_char(out, '\'');
+    add_filter(out, catalog);
+    buf_add_char(out, ')');
 }

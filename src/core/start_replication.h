@@ -8,9 +8,9 @@
 
 /* START_REPLICATION SLOT ... LOGICAL start (options of wal2json): format 2, inserts
  * only, of the leaves of catalog's tables (of all tables in the schemas of one that may
- * get more leaves), with commit timestamps, with types if typed.
- * Option names need quotes in the grammar of the command, and every special character
- * of a table's name a backslash (string_to_SelectTable in wal2json.c). */
+ * get more leaves, but for that of dead letters), with commit timestamps, with types if
+ * typed. Option names need quotes in the grammar of the command, and every special
+ * character of a table's name a backslash (string_to_SelectTable in wal2json.c). */
 void start_replication(struct buf *out, const char *slot, lsn_t start,
                        const struct catalog *catalog, bool typed);
 

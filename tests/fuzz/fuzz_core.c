@@ -76,7 +76,7 @@ static struct catalog_table tables[] = {
     {outbox_columns, 6, &outbox_leaf, 1, NULL, 0},
     {log_columns, 7, &log_leaf, 1, schemas, 1},
 };
-static const struct catalog catalog = {tables, 2};
+static const struct catalog catalog = {tables, 2, "public"};
 
 static const char *const rows[] = {
     "\"public\",\"table\":\"outbox\",\"columns\":[{\"name\":\"id\",\"value\":\"7\"},"

@@ -105,6 +105,7 @@ def test_apply_makes_what_is_missing_and_the_second_time_nothing(lab: Lab) -> No
     assert [line.split(None, 1) for line in lines if line.startswith("done")] == [
         ["done", "table outbox_events"],
         ["done", "table walrelay_state"],
+        ["done", "table walrelay_dead_letters"],
         ["done", f"slot {lab.slot}"],
     ]
     row = lab.slot_row()

@@ -146,7 +146,7 @@ static void describe(struct tables *ret)
     ret->leaf = (struct catalog_leaf){schema, table};
     ret->table = (struct catalog_table){
         .columns = ret->columns, .ncolumns = COLUMNS, .leaves = &ret->leaf, .nleaves = 1};
-    ret->catalog = (struct catalog){&ret->table, 1};
+    ret->catalog = (struct catalog){.tables = &ret->table, .ntables = 1};
 }
 
 static void on_notice(void *arg, enum log_level level, const struct log_field *fields,

@@ -27,7 +27,8 @@ static void init(struct tables *t)
     t->tables[0] = (struct catalog_table){.leaves = t->own, .nleaves = 1};
     t->tables[1] = (struct catalog_table){
         .leaves = t->partitions, .nleaves = 2, .schemas = t->schemas, .nschemas = 2};
-    t->catalog = (struct catalog){t->tables, 2};
+    t->catalog = (struct catalog){
+        .tables = t->tables, .ntables = 2, .dead_letters_schema = "elsewhere"};
 }
 
 static void an_ordinary_table_is_asked_for_by_name_and_others_by_schema(void **state)
@@ -41,6 +42,25 @@ static void an_ordinary_table_is_asked_for_by_name_and_others_by_schema(void **s
     start_replication(&command, "s", 0x16B3748, &t.catalog, false);
     assert_non_null(strstr(buf_str(&command), "\"add-tables\" 'public.outbox,public.*,"
                                               "arch\\''ive.*')"));
+    buf_done(&command);
+}
+
+static void dead_letters_are_left_out_of_a_schema_that_is_asked_for(void **state)
+{
+    static const char filter[] =
+        ", \"filter-tables\" 'arch\\''ive.walrelay_dead_letters')";
+    struct tables t;
+    struct buf command;
+
+    (void)state;
+    init(&t);
+    buf_init(&command, 1 << 16);
+    start_replication(&command, "s", 1, &t.catalog, false);
+    assert_null(strstr(buf_str(&command), "filter-tables"));
+    buf_reset(&command);
+    t.catalog.dead_letters_schema = "arch'ive";
+    start_replication(&command, "s", 1, &t.catalog, false);
+    assert_non_null(strstr(buf_str(&command), filter));
     buf_done(&command);
 }
 
@@ -79,6 +99,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ordinary_table_is_asked_for_by_name_and_others_by_schema),
+        cmocka_unit_test(dead_letters_are_left_out_of_a_schema_that_is_asked_for),
         cmocka_unit_test(a_leaf_in_a_schema_that_was_asked_for_is_no_surprise),
         cmocka_unit_test(a_child_of_a_table_that_had_none_is_one),
     };

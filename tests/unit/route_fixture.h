@@ -165,7 +165,7 @@ static inline void bench_init(struct bench *b)
     b->table.columns = b->columns;
     b->table.leaves = &b->leaf;
     b->table.nleaves = 1;
-    b->catalog = (struct catalog){&b->table, 1};
+    b->catalog = (struct catalog){.tables = &b->table, .ntables = 1};
     b->config.tables = &b->settings;
     b->config.ntables = 1;
 }

@@ -296,7 +296,7 @@ static void two_tables_keep_their_own_settings_however_their_rows_mix(void **sta
     tables[1].leaves = &leaf;
     b.config.tables = settings;
     b.config.ntables = 2;
-    b.catalog = (struct catalog){tables, 2};
+    b.catalog = (struct catalog){.tables = tables, .ntables = 2};
     bench_start(&b);
     default_row(&ours, "{}");
     default_row(&theirs, "{}");
@@ -368,7 +368,7 @@ static void a_table_in_two_sections_is_refused(void **state)
     tables[1] = b.table;
     b.config.tables = settings;
     b.config.ntables = 2;
-    b.catalog = (struct catalog){tables, 2};
+    b.catalog = (struct catalog){.tables = tables, .ntables = 2};
     err_clear(&b.err);
     assert_null(router_new(&b.config, &b.catalog, b.options, &b.err));
     assert_int_equal(b.err.class, ERR_CONFIG);
