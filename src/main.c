@@ -1,6 +1,7 @@
 /* main.c - the command line to one call, and the way it ended to an exit code. */
 #include "app/check.h"
 #include "app/cli.h"
+#include "app/dead_letters.h"
 #include "app/exit_code.h"
 #include "app/load.h"
 #include "app/relay.h"
@@ -21,6 +22,8 @@ static int call(const struct cli *cli, const struct config *config, struct err *
         return check_print(config, stdout, err);
     case CLI_SETUP:
         return setup_run(config, cli->apply, stdout, err);
+    case CLI_DEAD_LETTERS:
+        return letters_run(config, &cli->letters, stdout, err);
     case CLI_CONFIG:
         config_print(config, stdout);
         return 0;

@@ -18,6 +18,8 @@ static const struct command commands[] = {
     [CLI_CHECK] = {"check",
                    "say whether the server has all that the configuration needs"},
     [CLI_SETUP] = {"setup", "print the SQL that makes role, tables and slot"},
+    [CLI_DEAD_LETTERS] = {"dead-letters",
+                          "list, show, retry, discard or export what Kafka did not take"},
     [CLI_CONFIG] = {"config", "print the effective settings and where each comes from"},
 };
 
@@ -37,6 +39,35 @@ static const struct option_help options[] = {
      CLI_SETUP,
      "    --apply",
      "run the SQL instead of printing it"},
+    {{"json", no_argument, NULL, 'j'},
+     CLI_DEAD_LETTERS,
+     "    --json",
+     "list, show: as JSON, a line each; without payloads in list"},
+    {{"state", required_argument, NULL, 's'},
+     CLI_DEAD_LETTERS,
+     "    --state STATE",
+     "only waiting, held, dead, resolved or discarded ones, or all; default: the first "
+     "three"},
+    {{"topic", required_argument, NULL, 't'},
+     CLI_DEAD_LETTERS,
+     "    --topic TOPIC",
+     "only those of that topic"},
+    {{"key", required_argument, NULL, 'k'},
+     CLI_DEAD_LETTERS,
+     "    --key KEY",
+     "only those of that key"},
+    {{"reason", required_argument, NULL, 'e'},
+     CLI_DEAD_LETTERS,
+     "    --reason TEXT",
+     "only those of that reason; discard: why the events are given up"},
+    {{"all", no_argument, NULL, 'A'},
+     CLI_DEAD_LETTERS,
+     "    --all",
+     "retry: all that are waiting or dead"},
+    {{"payload-file", required_argument, NULL, 'p'},
+     CLI_DEAD_LETTERS,
+     "    --payload-file FILE",
+     "retry of one: these bytes instead of its payload, which stays in the table"},
     {{"reference", no_argument, NULL, 'r'}, CLI_CONFIG, NULL, NULL},
     {{"help", no_argument, NULL, 'h'}, CLI_NONE, "-h, --help", "print this"},
     {{"version", no_argument, NULL, 'V'}, CLI_NONE, "-V, --version", "print the version"},
@@ -119,6 +150,16 @@ static int unknown_option(const char *argument, struct err *err)
                    "unknown option -%c, walrelay --help lists the valid ones", optopt);
 }
 
+/* The bit of an option in a set of those that are given. */
+static unsigned bit_of(int letter)
+{
+    for (size_t i = 0; i < COUNT(options); i++) {
+        if (options[i].option.val == letter)
+            return 1u << i;
+    }
+    return 0;
+}
+
 static int take_option(int letter, const char *argument, struct cli *cli, struct err *err)
 {
     switch (letter) {
@@ -127,6 +168,27 @@ static int take_option(int letter, const char *argument, struct cli *cli, struct
         return 0;
     case 'a':
         cli->apply = true;
+        return 0;
+    case 'j':
+        cli->letters.json = true;
+        return 0;
+    case 's':
+        cli->letters.state = optarg;
+        return 0;
+    case 't':
+        cli->letters.topic = optarg;
+        return 0;
+    case 'k':
+        cli->letters.key = optarg;
+        return 0;
+    case 'e':
+        cli->letters.reason = optarg;
+        return 0;
+    case 'A':
+        cli->letters.all = true;
+        return 0;
+    case 'p':
+        cli->letters.payload_file = optarg;
         return 0;
     case 'r':
         cli->reference = true;
@@ -138,13 +200,14 @@ static int take_option(int letter, const char *argument, struct cli *cli, struct
         cli->version = true;
         return 0;
     case ':':
-        return err_set(err, ERR_CONFIG, "option %s needs the name of a file", argument);
+        return err_set(err, ERR_CONFIG, "option %s needs a value", argument);
     default:
         return unknown_option(argument, err);
     }
 }
 
-static int take_options(int argc, char **argv, struct cli *cli, struct err *err)
+static int take_options(int argc, char **argv, struct cli *cli, unsigned *given,
+                        struct err *err)
 {
     struct option list[COUNT(options) + 1] = {0};
 
@@ -159,18 +222,32 @@ static int take_options(int argc, char **argv, struct cli *cli, struct err *err)
             return 0;
         if (take_option(letter, argv[optind - 1], cli, err) < 0)
             return -1;
+        *given |= bit_of(letter);
     }
 }
 
-static int check_options(const struct cli *cli, struct err *err)
+static int check_options(const struct cli *cli, unsigned given, struct err *err)
 {
-    if (cli->apply && cli->command != CLI_SETUP)
-        return err_set(err, ERR_CONFIG, "--apply belongs to walrelay setup");
-    if (cli->reference && cli->command != CLI_CONFIG)
-        return err_set(err, ERR_CONFIG, "--reference belongs to walrelay config");
+    for (size_t i = 0; i < COUNT(options); i++) {
+        enum cli_command owner = options[i].command;
+
+        if ((given & 1u << i) && owner != CLI_NONE && owner != cli->command)
+            return err_set(err, ERR_CONFIG, "--%s belongs to walrelay %s",
+                           options[i].option.name, commands[owner].name);
+    }
     if (cli->command == CLI_NONE && !cli->help && !cli->version)
         return err_set(err, ERR_CONFIG,
                        "a command is missing; walrelay --help lists the commands");
+    return 0;
+}
+
+/* What stands behind the command. */
+static int take_words(int nwords, char **words, struct cli *cli, struct err *err)
+{
+    if (cli->command == CLI_DEAD_LETTERS && !cli->help)
+        return letters_parse(nwords, words, &cli->letters, err);
+    if (cli->command != CLI_DEAD_LETTERS && nwords > 0)
+        return err_set(err, ERR_CONFIG, "unexpected argument %s", words[0]);
     return 0;
 }
 
@@ -188,14 +265,16 @@ static const char *default_path(config_env_t env)
 int cli_parse(int argc, char **argv, config_env_t env, struct cli *ret, struct err *err)
 {
     struct cli cli = {.command = CLI_NONE, .config_path = default_path(env)};
+    unsigned given = 0;
+    int words;
 
-    if (take_options(argc, argv, &cli, err) < 0)
+    if (take_options(argc, argv, &cli, &given, err) < 0)
         return -1;
+    words = optind < argc ? optind + 1 : argc;
     if (optind < argc && find_command(argv[optind], &cli.command, err) < 0)
         return -1;
-    if (optind + 1 < argc)
-        return err_set(err, ERR_CONFIG, "unexpected argument %s", argv[optind + 1]);
-    if (check_options(&cli, err) < 0)
+    if (take_words(argc - words, argv + words, &cli, err) < 0 ||
+        check_options(&cli, given, err) < 0)
         return -1;
     *ret = cli;
     return 0;

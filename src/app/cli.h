@@ -2,21 +2,30 @@
 #ifndef WALRELAY_APP_CLI_H
 #define WALRELAY_APP_CLI_H
 
+#include "app/dead_letters.h"
 #include "base/err.h"
 #include "core/config.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 
-enum cli_command { CLI_RUN, CLI_CHECK, CLI_SETUP, CLI_CONFIG, CLI_NONE };
+enum cli_command {
+    CLI_RUN,
+    CLI_CHECK,
+    CLI_SETUP,
+    CLI_DEAD_LETTERS,
+    CLI_CONFIG,
+    CLI_NONE,
+};
 
 struct cli {
     enum cli_command command; /* CLI_NONE: only help or version were asked for */
     const char *config_path;  /* borrowed from argv or env */
     bool help;
     bool version;
-    bool apply;     /* setup */
-    bool reference; /* config: the settings part of docs/reference.md */
+    bool apply;                  /* setup */
+    bool reference;              /* config: the settings part of docs/reference.md */
+    struct letters_args letters; /* dead-letters */
 };
 
 /* Reads the command line; options may stand before and after the command.  -1 with err

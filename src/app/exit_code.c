@@ -13,6 +13,8 @@ enum exit_code exit_code_of(enum err_class class)
         return EXIT_DENIED;
     case ERR_CONFIG:
         return EXIT_CONFIG;
+    case ERR_USAGE:
+        return EXIT_USAGE;
     case ERR_RETRY: /* never ends run; a command that people type gives up */
     case ERR_INTERNAL:
         break;

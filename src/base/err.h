@@ -18,6 +18,7 @@ enum err_class {
     ERR_SLOT,     /* the slot is missing, lost or of another server */
     ERR_DENIED,   /* authentication or rights */
     ERR_CONFIG,   /* the configuration is wrong, or the server's is */
+    ERR_USAGE,    /* what somebody typed names nothing that is there */
     ERR_INTERNAL, /* out of memory, or a peer that breaks its protocol */
 };
 

@@ -48,7 +48,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["run", "--help"], ["config", "--help"], ["setup", "-h"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["run", "--help"], ["config", "--help"], ["dead-letters", "-h"]])
 def test_help_is_printed_and_is_no_error(tmp_path: Path, arguments: list[str]) -> None:
     result = walrelay(tmp_path, *arguments)
     assert result.returncode == 0
@@ -64,7 +64,8 @@ def test_a_wrong_command_line_ends_with_64_and_the_nearest_name(tmp_path: Path) 
     assert_fails(walrelay(tmp_path), 64, "a command is missing")
     assert_fails(walrelay(tmp_path, "chekc"), 64, "unknown command chekc, the nearest valid one is check")
     assert_fails(walrelay(tmp_path, "config", "--confg=x"), 64, "unknown option --confg")
-    assert_fails(walrelay(tmp_path, "config", "-c"), 64, "option -c needs the name of a file")
+    assert_fails(walrelay(tmp_path, "config", "-c"), 64, "option -c needs a value")
+    assert_fails(walrelay(tmp_path, "dead-letters", "shw"), 64, "dead-letters does not know shw, the nearest")
 
 
 def test_a_wrong_configuration_ends_with_78_and_file_and_line(place: Path) -> None:
@@ -111,7 +112,7 @@ def test_output_that_cannot_be_written_is_an_error(place: Path) -> None:
     assert "cannot write to standard output" in result.stderr
 
 
-@pytest.mark.parametrize("arguments", [["check"], ["setup", "--apply"]])
+@pytest.mark.parametrize("arguments", [["check"], ["setup", "--apply"], ["dead-letters", "list"]])
 def test_a_server_that_is_away_ends_a_command_with_70(place: Path, arguments: list[str]) -> None:
     result = walrelay(place, *arguments, env={"WALRELAY_POSTGRES_DSN": "host=127.0.0.1 port=1 password=hunter2"})
     assert result.returncode == 70

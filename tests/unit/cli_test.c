@@ -102,13 +102,73 @@ static void what_is_not_understood_is_refused_with_the_nearest_name(void **state
     refuse("run --confg=x", "unknown option --confg, the nearest valid one is --config");
     refuse("run -x", "unknown option -x, walrelay --help lists the valid ones");
     refuse("run -xc", "unknown option -x, walrelay --help lists the valid ones");
-    refuse("run -c", "option -c needs the name of a file");
-    refuse("run --config", "option --config needs the name of a file");
+    refuse("run -c", "option -c needs a value");
+    refuse("run --config", "option --config needs a value");
+    refuse("dead-letters list --key", "option --key needs a value");
     refuse("run now", "unexpected argument now");
     refuse("run --apply", "--apply belongs to walrelay setup");
     refuse("run --reference", "--reference belongs to walrelay config");
     refuse("", "a command is missing; walrelay --help lists the commands");
     refuse("-c x", "a command is missing; walrelay --help lists the commands");
+}
+
+static void dead_letters_have_words_of_their_own(void **state)
+{
+    struct cli cli = accept_line("dead-letters retry 5 17 -c a.conf");
+
+    (void)state;
+    assert_int_equal(cli.command, CLI_DEAD_LETTERS);
+    assert_int_equal(cli.letters.verb, LETTERS_RETRY);
+    assert_int_equal(cli.letters.nids, 2);
+    assert_string_equal(cli.letters.ids[0], "5");
+    assert_string_equal(cli.letters.ids[1], "17");
+    assert_int_equal(accept_line("dead-letters list").letters.verb, LETTERS_LIST);
+    assert_true(accept_line("dead-letters list --json --state all").letters.json);
+    assert_int_equal(accept_line("dead-letters export --topic t").letters.nids, 0);
+    assert_true(accept_line("dead-letters retry --all --state dead").letters.all);
+    assert_string_equal(accept_line("dead-letters retry --key k").letters.key, "k");
+    assert_string_equal(
+        accept_line("dead-letters retry 1 --payload-file f").letters.payload_file, "f");
+    assert_true(accept_line("dead-letters --help").help);
+}
+
+static void the_reason_of_a_discard_is_a_note_and_no_filter(void **state)
+{
+    struct cli cli = accept_line("dead-letters discard 5 --reason test");
+
+    (void)state;
+    assert_string_equal(cli.letters.note, "test");
+    assert_null(cli.letters.reason);
+}
+
+static void what_dead_letters_do_not_understand_is_refused(void **state)
+{
+    (void)state;
+    refuse("dead-letters",
+           "dead-letters needs one of list, show, retry, discard, export");
+    refuse("dead-letters lst",
+           "dead-letters does not know lst, the nearest valid word is list");
+    refuse("dead-letters show 4x",
+           "4x is no number of a dead letter; walrelay dead-letters list shows them");
+    refuse("dead-letters show", "dead-letters show needs the number of one dead letter");
+    refuse("dead-letters list 5", "dead-letters list and export take no numbers");
+    refuse("dead-letters list --state old",
+           "unknown state old, the nearest valid one is held");
+    refuse("dead-letters retry",
+           "dead-letters retry needs the numbers of dead letters, or one of --key, "
+           "--topic, --reason and --all");
+    refuse("dead-letters retry 5 --all",
+           "dead-letters retry takes numbers or filters, not both");
+    refuse("dead-letters retry --all --state resolved",
+           "only dead letters that are waiting or dead can be retried");
+    refuse("dead-letters retry 5 6 --payload-file f",
+           "--payload-file belongs to the retry of one dead letter");
+    refuse(
+        "dead-letters discard 5",
+        "dead-letters discard needs the numbers of dead letters, and --reason: why the "
+        "events are given up");
+    refuse("dead-letters list --all", "--all belongs to dead-letters retry");
+    refuse("check --json", "--json belongs to walrelay dead-letters");
 }
 
 /* To be freed. */
@@ -161,6 +221,9 @@ int main(void)
         cmocka_unit_test(the_configuration_has_a_default_place),
         cmocka_unit_test(help_and_version_need_no_command),
         cmocka_unit_test(what_is_not_understood_is_refused_with_the_nearest_name),
+        cmocka_unit_test(dead_letters_have_words_of_their_own),
+        cmocka_unit_test(the_reason_of_a_discard_is_a_note_and_no_filter),
+        cmocka_unit_test(what_dead_letters_do_not_understand_is_refused),
         cmocka_unit_test(the_help_lists_commands_and_options),
         cmocka_unit_test(the_help_of_run_lists_the_settings),
     };
