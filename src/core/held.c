@@ -9,19 +9,22 @@ enum { FIRST_BUCKETS = 64 };
 struct held_key {
     struct held_key *next;
     uint64_t hash;
-    size_t events;  /* unresolved */
-    bool asleep;    /* its first unresolved row comes again and has not come yet */
-    size_t sleeper; /* 1 while a known row is to wake it */
+    size_t rows;     /* unresolved ones in the table */
+    size_t pending;  /* added and not written yet */
+    size_t recount;  /* rows, when the recount ends */
+    uint64_t from;   /* it holds the events of the window from this one on */
+    bool is_awaited; /* a row that comes again will set from */
     struct slice topic;
     struct slice key;
     char bytes[];
 };
 
 /* A row that the stream may bring once more. */
-struct known {
-    struct known *next;
+struct again {
+    struct again *next;
     struct place place;
-    struct held_key *wakes; /* NULL: nobody */
+    struct held_known known;
+    struct held_key *first_of; /* whose first unresolved row it is; NULL: of none */
 };
 
 struct held {
@@ -32,8 +35,8 @@ struct held {
     size_t nholding;
     size_t nevents;
     size_t key_bytes;
-    struct known **known;
-    size_t nknown;
+    struct again **again;
+    size_t nagain;
 };
 
 /* ---- hashes --------------------------------------------------------------------- */
@@ -79,8 +82,8 @@ struct held *held_new(struct held_limits limits)
     held->limits = limits;
     held->nbuckets = FIRST_BUCKETS;
     held->keys = calloc(held->nbuckets, sizeof(*held->keys));
-    held->known = calloc(held->nbuckets, sizeof(*held->known));
-    if (held->keys && held->known)
+    held->again = calloc(held->nbuckets, sizeof(*held->again));
+    if (held->keys && held->again)
         return held;
     held_free(held);
     return NULL;
@@ -93,23 +96,23 @@ void held_clear(struct held *held)
             held->keys[i] = key->next;
             free(key);
         }
-        for (struct known *known = held->known[i]; known; known = held->known[i]) {
-            held->known[i] = known->next;
-            free(known);
+        for (struct again *row = held->again[i]; row; row = held->again[i]) {
+            held->again[i] = row->next;
+            free(row);
         }
     }
     held->nkeys = held->nholding = held->nevents = 0;
-    held->key_bytes = held->nknown = 0;
+    held->key_bytes = held->nagain = 0;
 }
 
 void held_free(struct held *held)
 {
     if (!held)
         return;
-    if (held->keys && held->known)
+    if (held->keys && held->again)
         held_clear(held);
     free(held->keys);
-    free(held->known);
+    free(held->again);
     free(held);
 }
 
@@ -120,13 +123,13 @@ static size_t bucket(const struct held *held, uint64_t hash)
     return (size_t)(hash ^ hash >> 32) & (held->nbuckets - 1);
 }
 
-static void move_all(struct held *held, struct held_key **keys, struct known **known,
+static void move_all(struct held *held, struct held_key **keys, struct again **again,
                      size_t nbuckets)
 {
     struct held old = *held;
 
     held->keys = keys;
-    held->known = known;
+    held->again = again;
     held->nbuckets = nbuckets;
     for (size_t i = 0; i < old.nbuckets; i++) {
         for (struct held_key *key = old.keys[i]; key; key = old.keys[i]) {
@@ -136,16 +139,16 @@ static void move_all(struct held *held, struct held_key **keys, struct known **k
             key->next = *to;
             *to = key;
         }
-        for (struct known *row = old.known[i]; row; row = old.known[i]) {
-            struct known **to = &known[bucket(held, hash_place(&row->place))];
+        for (struct again *row = old.again[i]; row; row = old.again[i]) {
+            struct again **to = &again[bucket(held, hash_place(&row->place))];
 
-            old.known[i] = row->next;
+            old.again[i] = row->next;
             row->next = *to;
             *to = row;
         }
     }
     free(old.keys);
-    free(old.known);
+    free(old.again);
 }
 
 /* Without memory the lists just become longer. */
@@ -153,17 +156,17 @@ static void make_room(struct held *held)
 {
     size_t nbuckets = held->nbuckets * 2;
     struct held_key **keys;
-    struct known **known;
+    struct again **again;
 
-    if (held->nkeys < held->nbuckets && held->nknown < held->nbuckets)
+    if (held->nkeys < held->nbuckets && held->nagain < held->nbuckets)
         return;
     keys = calloc(nbuckets, sizeof(struct held_key *));
-    known = calloc(nbuckets, sizeof(struct known *));
-    if (keys && known) {
-        move_all(held, keys, known, nbuckets);
+    again = calloc(nbuckets, sizeof(struct again *));
+    if (keys && again) {
+        move_all(held, keys, again, nbuckets);
     } else {
         free(keys);
-        free(known);
+        free(again);
     }
 }
 
@@ -207,11 +210,16 @@ static struct held_key *add_key(struct held *held, struct slice topic, struct sl
     return ret;
 }
 
+static size_t events_of(const struct held_key *key)
+{
+    return key->rows + key->pending;
+}
+
 static void drop_if_idle(struct held *held, struct held_key *key)
 {
     struct held_key **at;
 
-    if (key->events > 0 || key->sleeper > 0)
+    if (events_of(key) > 0 || key->is_awaited)
         return;
     at = find(held, key->topic, key->key);
     must(*at == key);
@@ -221,58 +229,72 @@ static void drop_if_idle(struct held *held, struct held_key *key)
     free(key);
 }
 
-static void count_event(struct held *held, struct held_key *key)
+/* Sets both counts of a key, and frees it with the last event. */
+static void set_events(struct held *held, struct held_key *key, size_t rows,
+                       size_t pending)
 {
-    held->nholding += key->events == 0;
-    key->events++;
-    held->nevents++;
+    size_t before = events_of(key);
+    size_t after = rows + pending;
+
+    key->rows = rows;
+    key->pending = pending;
+    held->nevents = held->nevents - before + after;
+    held->nholding = held->nholding - (before > 0) + (after > 0);
+    drop_if_idle(held, key);
 }
 
-static bool holds(struct slice topic, struct slice key)
+static bool can_hold(struct slice topic, struct slice key)
 {
     return topic.ptr && key.ptr;
 }
 
 /* ---- rows that come again -------------------------------------------------------- */
 
-static int add_known(struct held *held, const struct place *place, struct held_key *wakes)
+static int add_again(struct held *held, const struct held_row *row,
+                     struct held_key *first_of)
 {
-    struct known *known = malloc(sizeof(*known));
-    struct known **at;
+    struct again *again = malloc(sizeof(*again));
+    struct again **at;
 
-    if (!known)
+    if (!again)
         return -1;
     make_room(held);
-    at = &held->known[bucket(held, hash_place(place))];
-    *known = (struct known){*at, *place, wakes};
-    *at = known;
-    held->nknown++;
-    if (wakes) {
-        wakes->asleep = true;
-        wakes->sleeper = 1;
+    at = &held->again[bucket(held, hash_place(&row->place))];
+    *again = (struct again){*at, row->place, {row->id, row->has_end}, first_of};
+    *at = again;
+    held->nagain++;
+    if (first_of) {
+        first_of->from = UINT64_MAX;
+        first_of->is_awaited = true;
     }
     return 0;
 }
 
-/* False: there is no row of that place. */
-static bool take_known(struct held *held, const struct place *place)
+static void wake(struct held *held, struct held_key *key, uint64_t seq)
 {
-    struct known **at = &held->known[bucket(held, hash_place(place))];
-    struct known *known;
+    key->is_awaited = false;
+    if (seq < key->from)
+        key->from = seq;
+    drop_if_idle(held, key);
+}
+
+bool held_known(struct held *held, const struct place *place, uint64_t seq,
+                struct held_known *ret)
+{
+    struct again **at = &held->again[bucket(held, hash_place(place))];
+    struct again *again;
 
     while (*at && !same_place(&(*at)->place, place))
         at = &(*at)->next;
-    known = *at;
-    if (!known)
+    again = *at;
+    if (!again)
         return false;
-    *at = known->next;
-    held->nknown--;
-    if (known->wakes) {
-        known->wakes->asleep = false;
-        known->wakes->sleeper = 0;
-        drop_if_idle(held, known->wakes);
-    }
-    free(known);
+    *ret = again->known;
+    *at = again->next;
+    held->nagain--;
+    if (again->first_of)
+        wake(held, again->first_of, seq);
+    free(again);
     return true;
 }
 
@@ -283,70 +305,120 @@ int held_load(struct held *held, const struct held_row *row)
     struct held_key *key = NULL;
     bool first = false;
 
-    if (row->unresolved && holds(row->topic, row->key)) {
+    if (row->unresolved && can_hold(row->topic, row->key)) {
         key = *find(held, row->topic, row->key);
         first = !key;
         if (!key)
             key = add_key(held, row->topic, row->key);
         if (!key)
             return -1;
-        count_event(held, key);
+        set_events(held, key, key->rows + 1, key->pending);
     }
-    return row->comes_again ? add_known(held, &row->place, first ? key : NULL) : 0;
+    return row->comes_again ? add_again(held, row, first ? key : NULL) : 0;
 }
 
 bool held_is_empty(const struct held *held)
 {
-    return held->nkeys == 0 && held->nknown == 0;
+    return held->nkeys == 0 && held->nagain == 0;
 }
 
-enum held_verdict held_judge(struct held *held, struct slice topic, struct slice key,
-                             const struct place *place)
+bool held_holds(const struct held *held, struct slice topic, struct slice key,
+                uint64_t seq)
 {
     const struct held_key *found;
 
-    if (held->nknown > 0 && take_known(held, place))
-        return HELD_KNOWN;
-    if (held->nholding == 0 || !holds(topic, key))
-        return HELD_FREE;
+    if (held->nholding == 0 || !can_hold(topic, key))
+        return false;
     found = *find(held, topic, key);
-    return found && found->events > 0 && !found->asleep ? HELD_BEHIND : HELD_FREE;
+    return found && events_of(found) > 0 && seq >= found->from;
 }
 
-enum held_room held_add(struct held *held, struct slice topic, struct slice key)
+static enum held_room room_for(const struct held *held, const struct held_key *found,
+                               struct slice topic, struct slice key)
 {
-    struct held_key *found;
-
-    if (!holds(topic, key))
-        return HELD_TAKEN;
     if (held->nevents >= held->limits.total)
         return HELD_TOTAL_FULL;
-    found = *find(held, topic, key);
-    if (found && found->events >= held->limits.per_key)
+    if (found && events_of(found) >= held->limits.per_key)
         return HELD_KEY_FULL;
     if (!found && held->key_bytes + topic.len + key.len > held->limits.key_bytes)
         return HELD_NO_MEMORY;
-    if (!found)
-        found = add_key(held, topic, key);
-    if (!found)
-        return HELD_NO_MEMORY;
-    found->asleep = false; /* what comes next is behind this one */
-    count_event(held, found);
     return HELD_TAKEN;
+}
+
+enum held_room held_add(struct held *held, struct slice topic, struct slice key,
+                        uint64_t seq)
+{
+    struct held_key *found;
+    enum held_room room;
+
+    if (!can_hold(topic, key))
+        return HELD_TAKEN;
+    found = *find(held, topic, key);
+    room = room_for(held, found, topic, key);
+    if (room != HELD_TAKEN)
+        return room;
+    if (!found) {
+        found = add_key(held, topic, key);
+        if (!found)
+            return HELD_NO_MEMORY;
+        found->from = seq + 1;
+    }
+    if (seq + 1 < found->from)
+        found->from = seq + 1;
+    set_events(held, found, found->rows, found->pending + 1);
+    return HELD_TAKEN;
+}
+
+void held_written(struct held *held, struct slice topic, struct slice key)
+{
+    struct held_key *found;
+
+    if (!can_hold(topic, key))
+        return;
+    found = *find(held, topic, key);
+    must(found && found->pending > 0);
+    set_events(held, found, found->rows + 1, found->pending - 1);
 }
 
 void held_remove(struct held *held, struct slice topic, struct slice key)
 {
     struct held_key *found;
 
-    if (!holds(topic, key))
+    if (!can_hold(topic, key))
         return;
     found = *find(held, topic, key);
-    must(found && found->events > 0);
-    found->events--;
-    held->nevents--;
-    held->nholding -= found->events == 0;
-    drop_if_idle(held, found);
+    must(found && found->rows > 0);
+    set_events(held, found, found->rows - 1, found->pending);
+}
+
+/* ---- recount --------------------------------------------------------------------- */
+
+void held_recount_begin(struct held *held)
+{
+    for (size_t i = 0; i < held->nbuckets; i++) {
+        for (struct held_key *key = held->keys[i]; key; key = key->next)
+            key->recount = 0;
+    }
+}
+
+void held_recount(struct held *held, struct slice topic, struct slice key, size_t rows)
+{
+    struct held_key *found = can_hold(topic, key) ? *find(held, topic, key) : NULL;
+
+    if (found)
+        found->recount = rows;
+}
+
+void held_recount_end(struct held *held)
+{
+    for (size_t i = 0; i < held->nbuckets; i++) {
+        struct held_key *next;
+
+        for (struct held_key *key = held->keys[i]; key; key = next) {
+            next = key->next; /* the key may go */
+            set_events(held, key, key->recount, key->pending);
+        }
+    }
 }
 
 size_t held_keys(const struct held *held)

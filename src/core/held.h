@@ -8,8 +8,8 @@
  * After a restart PostgreSQL sends again what was not confirmed: first, perhaps, events
  * of a key from before its first unresolved one.  These are in Kafka already (a row is
  * written only when all before it is durable) and go there again; behind the unresolved
- * one they would arrive as the last of their key.  So a key whose first unresolved row
- * comes again holds nothing before it has come.
+ * one they would arrive as the last of their key.  So a key holds what entered the
+ * window after its first unresolved row did, and nothing while that is still to come.
  *
  * No I/O, no clock.  docs/decisions/0011-dead-letters.md says why it is so. */
 #ifndef WALRELAY_CORE_HELD_H
@@ -37,19 +37,15 @@ struct held_limits {
     size_t key_bytes; /* names of topics and keys */
 };
 
-/* A row of the table. */
+/* A row of the table, as it is when a stream begins. */
 struct held_row {
+    int64_t id;
     struct slice topic; /* absent: none could be made */
     struct slice key;
     struct place place;
     bool unresolved;
     bool comes_again; /* its transaction is not below the start of the stream */
-};
-
-enum held_verdict {
-    HELD_FREE,   /* publish it */
-    HELD_BEHIND, /* an earlier event of its key is unresolved: into the table */
-    HELD_KNOWN,  /* it has a row: nothing to do but to acknowledge it */
+    bool has_end;     /* the row says where its transaction ends */
 };
 
 enum held_room {
@@ -70,22 +66,44 @@ int held_load(struct held *held, const struct held_row *row)
     __attribute__((warn_unused_result));
 void held_clear(struct held *held);
 
-/* Nothing to ask for: the usual case, one comparison. */
+/* Nothing to ask for: the usual case. */
 bool held_is_empty(const struct held *held);
 
-/* What to do with the event that the stream brings now.  HELD_KNOWN is said once for
- * each row. */
-enum held_verdict held_judge(struct held *held, struct slice topic, struct slice key,
-                             const struct place *place);
+/* What is known of a row that came again. */
+struct held_known {
+    int64_t id;
+    bool has_end;
+};
 
-/* One more row of that key goes into the table, refused itself or behind another: its
- * successors are held from now on.  Anything but HELD_TAKEN: nothing has changed.  An
- * event without topic or key is always taken and holds nothing. */
-enum held_room held_add(struct held *held, struct slice topic, struct slice key)
-    __attribute__((warn_unused_result));
+/* Has the event that the stream brings now a row already?  Then it is durable, and
+ * nothing is left to do but to acknowledge it; said once for each row.  seq: what the
+ * next event to enter the window is called. */
+bool held_known(struct held *held, const struct place *place, uint64_t seq,
+                struct held_known *ret) __attribute__((warn_unused_result));
 
-/* One row of that key is resolved or discarded; with the last one the key is free. */
+/* Must the event seq of the window go behind another, into the table?  Asked when it is
+ * about to be handed to the producer. */
+bool held_holds(const struct held *held, struct slice topic, struct slice key,
+                uint64_t seq);
+
+/* The event seq, refused itself or behind another, is to go into the table: what comes
+ * after it is held from now on.  Anything but HELD_TAKEN: nothing has changed.  An event
+ * without topic or key is always taken and holds nothing. */
+enum held_room held_add(struct held *held, struct slice topic, struct slice key,
+                        uint64_t seq) __attribute__((warn_unused_result));
+
+/* One that was added is in the table. */
+void held_written(struct held *held, struct slice topic, struct slice key);
+
+/* One row of the table is resolved or discarded; with the last one the key is free. */
 void held_remove(struct held *held, struct slice topic, struct slice key);
+
+/* Somebody has changed the table.  Between begin and end each key that has unresolved
+ * rows, and how many; the others have none.  What was added and is not written yet
+ * counts beside them.  A key that is not held is of no interest. */
+void held_recount_begin(struct held *held);
+void held_recount(struct held *held, struct slice topic, struct slice key, size_t rows);
+void held_recount_end(struct held *held);
 
 size_t held_keys(const struct held *held);   /* that hold */
 size_t held_events(const struct held *held); /* unresolved ones that have a key */

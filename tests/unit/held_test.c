@@ -15,24 +15,40 @@ static struct place at(unsigned n)
     return (struct place){.lsn = 0x1000 + 8 * (lsn_t)n, .number = 1, .commit_us = 7};
 }
 
-static enum held_verdict judge(struct held *held, const char *key, unsigned n)
+/* Does the event n, which enters the window as n, go behind another? */
+static bool holds(const struct held *held, const char *key, uint64_t n)
 {
+    return held_holds(held, S("orders"), S(key), n);
+}
+
+static bool known(struct held *held, unsigned n)
+{
+    struct held_known ret = {0};
     struct place place = at(n);
 
-    return held_judge(held, S("orders"), S(key), &place);
+    if (!held_known(held, &place, n, &ret))
+        return false;
+    assert_int_equal(ret.id, n);
+    return true;
 }
 
 static void load(struct held *held, const char *key, unsigned n, bool unresolved,
                  bool comes_again)
 {
-    struct held_row row = {S("orders"), S(key), at(n), unresolved, comes_again};
+    struct held_row row = {n, S("orders"), S(key), at(n), unresolved, comes_again, true};
 
     assert_int_equal(held_load(held, &row), 0);
 }
 
-static void add(struct held *held, const char *key)
+static void add(struct held *held, const char *key, uint64_t n)
 {
-    assert_int_equal(held_add(held, S("orders"), S(key)), HELD_TAKEN);
+    assert_int_equal(held_add(held, S("orders"), S(key), n), HELD_TAKEN);
+}
+
+static void resolve(struct held *held, const char *key)
+{
+    held_written(held, S("orders"), S(key));
+    held_remove(held, S("orders"), S(key));
 }
 
 static void only_the_key_of_a_refused_event_is_held(void **state)
@@ -41,41 +57,56 @@ static void only_the_key_of_a_refused_event_is_held(void **state)
 
     (void)state;
     assert_true(held_is_empty(held));
-    add(held, "a");
+    add(held, "a", 1);
     assert_false(held_is_empty(held));
-    assert_int_equal(judge(held, "a", 2), HELD_BEHIND);
-    assert_int_equal(judge(held, "b", 3), HELD_FREE);
-    assert_int_equal(judge(held, "", 4), HELD_FREE);
+    assert_true(holds(held, "a", 2));
+    assert_false(holds(held, "b", 3));
+    assert_false(holds(held, "", 4));
+    held_free(held);
+}
+
+static void what_stands_before_a_refused_event_is_not_held(void **state)
+{
+    struct held *held = held_new(ample);
+
+    (void)state;
+    add(held, "a", 7);
+    assert_false(holds(held, "a", 6));
+    assert_false(holds(held, "a", 7));
+    assert_true(holds(held, "a", 8));
+    add(held, "a", 5);
+    assert_false(holds(held, "a", 5));
+    assert_true(holds(held, "a", 6));
+    add(held, "a", 9);
+    assert_true(holds(held, "a", 6));
     held_free(held);
 }
 
 static void a_key_is_that_of_its_topic(void **state)
 {
     struct held *held = held_new(ample);
-    struct place place = at(2);
 
     (void)state;
-    assert_int_equal(held_add(held, S("ab"), S("c")), HELD_TAKEN);
-    assert_int_equal(held_judge(held, S("a"), S("bc"), &place), HELD_FREE);
-    assert_int_equal(held_judge(held, S("abc"), S(""), &place), HELD_FREE);
-    assert_int_equal(held_judge(held, S("ab"), S("c"), &place), HELD_BEHIND);
+    assert_int_equal(held_add(held, S("ab"), S("c"), 1), HELD_TAKEN);
+    assert_false(held_holds(held, S("a"), S("bc"), 2));
+    assert_false(held_holds(held, S("abc"), S(""), 2));
+    assert_true(held_holds(held, S("ab"), S("c"), 2));
     held_free(held);
 }
 
 static void an_empty_key_is_a_key_and_an_absent_one_holds_nothing(void **state)
 {
     struct held *held = held_new(ample);
-    struct place place = at(2);
 
     (void)state;
-    assert_int_equal(held_add(held, S("t"), none), HELD_TAKEN);
-    assert_int_equal(held_add(held, none, S("k")), HELD_TAKEN);
+    assert_int_equal(held_add(held, S("t"), none, 1), HELD_TAKEN);
+    assert_int_equal(held_add(held, none, S("k"), 1), HELD_TAKEN);
     assert_true(held_is_empty(held));
-    assert_int_equal(held_judge(held, S("t"), none, &place), HELD_FREE);
-    assert_int_equal(held_add(held, S("t"), S("")), HELD_TAKEN);
-    assert_int_equal(held_judge(held, S("t"), S(""), &place), HELD_BEHIND);
-    assert_int_equal(held_judge(held, S("t"), none, &place), HELD_FREE);
-    held_remove(held, S("t"), none);
+    assert_false(held_holds(held, S("t"), none, 2));
+    assert_int_equal(held_add(held, S("t"), S(""), 3), HELD_TAKEN);
+    assert_true(held_holds(held, S("t"), S(""), 4));
+    assert_false(held_holds(held, S("t"), none, 4));
+    held_written(held, S("t"), none);
     held_remove(held, none, S("k"));
     assert_int_equal(held_events(held), 1);
     held_free(held);
@@ -86,12 +117,12 @@ static void a_key_is_free_when_its_last_row_is_resolved(void **state)
     struct held *held = held_new(ample);
 
     (void)state;
-    add(held, "a");
-    add(held, "a");
-    held_remove(held, S("orders"), S("a"));
-    assert_int_equal(judge(held, "a", 3), HELD_BEHIND);
-    held_remove(held, S("orders"), S("a"));
-    assert_int_equal(judge(held, "a", 4), HELD_FREE);
+    add(held, "a", 1);
+    add(held, "a", 2);
+    resolve(held, "a");
+    assert_true(holds(held, "a", 3));
+    resolve(held, "a");
+    assert_false(holds(held, "a", 4));
     assert_true(held_is_empty(held));
     held_free(held);
 }
@@ -104,11 +135,12 @@ static void a_row_that_comes_again_is_known_once_whatever_its_state(void **state
     load(held, "a", 1, true, true);
     load(held, "a", 2, true, true);
     load(held, "b", 3, false, true);
-    assert_int_equal(judge(held, "a", 1), HELD_KNOWN);
-    assert_int_equal(judge(held, "a", 2), HELD_KNOWN);
-    assert_int_equal(judge(held, "b", 3), HELD_KNOWN);
-    assert_int_equal(judge(held, "a", 4), HELD_BEHIND);
-    assert_int_equal(judge(held, "b", 5), HELD_FREE);
+    for (unsigned n = 1; n <= 3; n++) {
+        assert_true(known(held, n));
+        assert_false(known(held, n));
+    }
+    assert_true(holds(held, "a", 4));
+    assert_false(holds(held, "b", 5));
     held_free(held);
 }
 
@@ -116,14 +148,15 @@ static void the_whole_place_names_a_row(void **state)
 {
     struct held *held = held_new(ample);
     struct place other[] = {at(1), at(1), at(2)};
+    struct held_known ret;
 
     (void)state;
     load(held, "a", 1, false, true);
     other[0].number = 2;
     other[1].commit_us = 8;
     for (size_t i = 0; i < COUNT(other); i++)
-        assert_int_equal(held_judge(held, S("orders"), S("a"), &other[i]), HELD_FREE);
-    assert_int_equal(judge(held, "a", 1), HELD_KNOWN);
+        assert_false(held_known(held, &other[i], 1, &ret));
+    assert_true(known(held, 1));
     held_free(held);
 }
 
@@ -134,11 +167,13 @@ static void what_comes_again_from_before_the_refused_event_is_published(void **s
     (void)state;
     load(held, "a", 5, true, true);
     load(held, "a", 6, true, true);
-    assert_int_equal(judge(held, "a", 3), HELD_FREE);
-    assert_int_equal(judge(held, "a", 4), HELD_FREE);
-    assert_int_equal(judge(held, "a", 5), HELD_KNOWN);
-    assert_int_equal(judge(held, "a", 6), HELD_KNOWN);
-    assert_int_equal(judge(held, "a", 7), HELD_BEHIND);
+    assert_false(holds(held, "a", 3));
+    assert_false(holds(held, "a", 4));
+    assert_true(known(held, 5));
+    assert_true(known(held, 6));
+    /* also when it is handed to the producer only now */
+    assert_false(holds(held, "a", 4));
+    assert_true(holds(held, "a", 7));
     held_free(held);
 }
 
@@ -150,8 +185,8 @@ a_refused_event_that_does_not_come_again_holds_from_the_beginning(void **state)
     (void)state;
     load(held, "a", 1, true, false);
     load(held, "a", 5, true, true);
-    assert_int_equal(judge(held, "a", 4), HELD_BEHIND);
-    assert_int_equal(judge(held, "a", 5), HELD_KNOWN);
+    assert_true(holds(held, "a", 4));
+    assert_true(known(held, 5));
     held_free(held);
 }
 
@@ -163,22 +198,23 @@ static void a_key_that_is_resolved_before_its_row_comes_again_stays_free(void **
     load(held, "a", 5, true, true);
     held_remove(held, S("orders"), S("a"));
     assert_int_equal(held_keys(held), 0);
-    assert_int_equal(judge(held, "a", 4), HELD_FREE);
-    assert_int_equal(judge(held, "a", 5), HELD_KNOWN);
-    assert_int_equal(judge(held, "a", 6), HELD_FREE);
+    assert_false(holds(held, "a", 4));
+    assert_true(known(held, 5));
+    assert_false(holds(held, "a", 6));
     assert_true(held_is_empty(held));
     held_free(held);
 }
 
-static void a_key_that_waits_for_its_row_wakes_when_another_event_is_refused(void **state)
+static void a_key_that_waits_for_its_row_holds_when_another_event_is_refused(void **state)
 {
     struct held *held = held_new(ample);
 
     (void)state;
     load(held, "a", 5, true, true);
-    add(held, "a");
-    assert_int_equal(judge(held, "a", 4), HELD_BEHIND);
-    assert_int_equal(judge(held, "a", 5), HELD_KNOWN);
+    add(held, "a", 3);
+    assert_true(holds(held, "a", 4));
+    assert_true(known(held, 5));
+    assert_true(holds(held, "a", 4));
     assert_int_equal(held_events(held), 2);
     held_free(held);
 }
@@ -188,13 +224,13 @@ static void limits_stop_what_is_new_and_not_what_is_in_the_table(void **state)
     struct held *held = held_new((struct held_limits){2, 4, 20});
 
     (void)state;
-    add(held, "a");
-    add(held, "a");
-    assert_int_equal(held_add(held, S("orders"), S("a")), HELD_KEY_FULL);
-    add(held, "b");
-    assert_int_equal(held_add(held, S("orders"), S("c")), HELD_NO_MEMORY);
-    add(held, "b");
-    assert_int_equal(held_add(held, S("orders"), S("c")), HELD_TOTAL_FULL);
+    add(held, "a", 1);
+    add(held, "a", 2);
+    assert_int_equal(held_add(held, S("orders"), S("a"), 3), HELD_KEY_FULL);
+    add(held, "b", 4);
+    assert_int_equal(held_add(held, S("orders"), S("c"), 5), HELD_NO_MEMORY);
+    add(held, "b", 6);
+    assert_int_equal(held_add(held, S("orders"), S("c"), 7), HELD_TOTAL_FULL);
     assert_int_equal(held_events(held), 4);
     for (unsigned i = 0; i < 3; i++)
         load(held, "c", i, true, false);
@@ -209,11 +245,38 @@ static void clearing_forgets_all(void **state)
 
     (void)state;
     load(held, "a", 1, true, true);
-    add(held, "b");
+    add(held, "b", 2);
     held_clear(held);
     assert_true(held_is_empty(held));
     assert_int_equal(held_events(held), 0);
-    assert_int_equal(judge(held, "a", 1), HELD_FREE);
+    assert_false(known(held, 1));
+    held_free(held);
+}
+
+static void a_recount_frees_the_keys_that_somebody_has_resolved(void **state)
+{
+    struct held *held = held_new(ample);
+
+    (void)state;
+    for (unsigned n = 0; n < 3; n++)
+        load(held, (const char *[]){"a", "a", "b"}[n], n, true, false);
+    load(held, "c", 3, true, true);
+    add(held, "d", 4);
+    held_recount_begin(held);
+    held_recount(held, S("orders"), S("a"), 1);
+    held_recount(held, S("orders"), S("of another"), 9);
+    held_recount(held, none, none, 5);
+    held_recount_end(held);
+    assert_true(holds(held, "a", 9));
+    assert_false(holds(held, "b", 9));
+    assert_false(holds(held, "of another", 9));
+    assert_true(holds(held, "d", 9)); /* not written yet */
+    assert_int_equal(held_keys(held), 2);
+    assert_int_equal(held_events(held), 2);
+    assert_true(known(held, 3));
+    resolve(held, "d");
+    held_remove(held, S("orders"), S("a"));
+    assert_true(held_is_empty(held));
     held_free(held);
 }
 
@@ -238,9 +301,9 @@ static void any_sequence_holds_as_a_count_for_each_key_does(void **state)
         random ^= random << 17;
         k = (unsigned)(random >> 8) % MODEL_KEYS;
         (void)snprintf(key, sizeof(key), "key-%u", k);
-        assert_int_equal(judge(held, key, step), counts[k] ? HELD_BEHIND : HELD_FREE);
+        assert_int_equal(holds(held, key, step), counts[k] > 0);
         if (random % 5 < 3) {
-            enum held_room room = held_add(held, S("orders"), S(key));
+            enum held_room room = held_add(held, S("orders"), S(key), step);
 
             assert_int_equal(room, total >= 600     ? HELD_TOTAL_FULL
                                    : counts[k] >= 5 ? HELD_KEY_FULL
@@ -248,7 +311,7 @@ static void any_sequence_holds_as_a_count_for_each_key_does(void **state)
             counts[k] += room == HELD_TAKEN;
             total += room == HELD_TAKEN;
         } else if (counts[k] > 0) {
-            held_remove(held, S("orders"), S(key));
+            resolve(held, key);
             counts[k]--;
             total--;
         }
@@ -268,9 +331,8 @@ static void many_rows_that_come_again_are_all_found(void **state)
         load(held, key, i, i % 3 == 0, true);
     }
     for (unsigned i = 0; i < 5000; i++) {
-        (void)snprintf(key, sizeof(key), "key-%u", i % 700);
-        assert_int_equal(judge(held, key, i), HELD_KNOWN);
-        assert_int_not_equal(judge(held, key, i), HELD_KNOWN);
+        assert_true(known(held, i));
+        assert_false(known(held, i));
     }
     held_free(held);
 }
@@ -279,6 +341,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_key_of_a_refused_event_is_held),
+        cmocka_unit_test(what_stands_before_a_refused_event_is_not_held),
         cmocka_unit_test(a_key_is_that_of_its_topic),
         cmocka_unit_test(an_empty_key_is_a_key_and_an_absent_one_holds_nothing),
         cmocka_unit_test(a_key_is_free_when_its_last_row_is_resolved),
@@ -289,9 +352,10 @@ int main(void)
             a_refused_event_that_does_not_come_again_holds_from_the_beginning),
         cmocka_unit_test(a_key_that_is_resolved_before_its_row_comes_again_stays_free),
         cmocka_unit_test(
-            a_key_that_waits_for_its_row_wakes_when_another_event_is_refused),
+            a_key_that_waits_for_its_row_holds_when_another_event_is_refused),
         cmocka_unit_test(limits_stop_what_is_new_and_not_what_is_in_the_table),
         cmocka_unit_test(clearing_forgets_all),
+        cmocka_unit_test(a_recount_frees_the_keys_that_somebody_has_resolved),
         cmocka_unit_test(any_sequence_holds_as_a_count_for_each_key_does),
         cmocka_unit_test(many_rows_that_come_again_are_all_found),
     };
