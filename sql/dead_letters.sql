@@ -21,8 +21,8 @@
 --
 -- An event is known again, when PostgreSQL sends it once more, by the place of its row in
 -- the WAL: row_lsn, row_number among the rows of that record (a COPY writes many at
--- once), and the time of its commit.  commit_lsn is the end of its transaction, NULL
--- while that is being read.  A row must stay while the slot may send its event again:
+-- once), and the time of its commit.  begin_lsn and commit_lsn are the first record and the
+-- end of its transaction; the end is NULL while that is being read.  A row must stay while the slot may send its event again:
 --   DELETE FROM walrelay_dead_letters d USING pg_replication_slots s
 --   WHERE s.slot_name = d.slot AND d.commit_lsn <= s.confirmed_flush_lsn
 --     AND d.state IN ('resolved', 'discarded') AND d.last_failed_at < now() - interval '90 days';
@@ -44,6 +44,7 @@ CREATE TABLE IF NOT EXISTS :"schema".walrelay_dead_letters (
     row_lsn         pg_lsn      NOT NULL,
     row_number      int         NOT NULL,
     committed_at    timestamptz NOT NULL,
+    begin_lsn       pg_lsn      NOT NULL,
     commit_lsn      pg_lsn,
     outbox_table    text        NOT NULL,
     event_id        text,

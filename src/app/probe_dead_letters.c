@@ -11,7 +11,7 @@ const char dead_letters_query[] =
     " FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) AS needed"
     " WHERE NOT has_table_privilege(c.oid, needed))),"
     " (SELECT string_agg(needed, ', ') FROM unnest(ARRAY['id', 'slot', 'row_lsn',"
-    " 'row_number', 'committed_at', 'commit_lsn', 'outbox_table', 'event_id',"
+    " 'row_number', 'committed_at', 'begin_lsn', 'commit_lsn', 'outbox_table', 'event_id',"
     " 'event_type', 'aggregate_type', 'aggregate_id', 'topic', 'key', 'payload',"
     " 'header_names', 'header_values', 'partition', 'record_time', 'given_time',"
     " 'replaced', 'replacement', 'reason', 'error_code', 'error', 'attempts',"

@@ -23,7 +23,7 @@ struct held_key {
 struct again {
     struct again *next;
     struct place place;
-    struct held_known known;
+    bool has_end;
     struct held_key *first_of; /* whose first unresolved row it is; NULL: of none */
 };
 
@@ -260,7 +260,7 @@ static int add_again(struct held *held, const struct held_row *row,
         return -1;
     make_room(held);
     at = &held->again[bucket(held, hash_place(&row->place))];
-    *again = (struct again){*at, row->place, {row->id, row->has_end}, first_of};
+    *again = (struct again){*at, row->place, row->has_end, first_of};
     *at = again;
     held->nagain++;
     if (first_of) {
@@ -278,8 +278,7 @@ static void wake(struct held *held, struct held_key *key, uint64_t seq)
     drop_if_idle(held, key);
 }
 
-bool held_known(struct held *held, const struct place *place, uint64_t seq,
-                struct held_known *ret)
+bool held_known(struct held *held, const struct place *place, uint64_t seq, bool *has_end)
 {
     struct again **at = &held->again[bucket(held, hash_place(place))];
     struct again *again;
@@ -289,7 +288,7 @@ bool held_known(struct held *held, const struct place *place, uint64_t seq,
     again = *at;
     if (!again)
         return false;
-    *ret = again->known;
+    *has_end = again->has_end;
     *at = again->next;
     held->nagain--;
     if (again->first_of)

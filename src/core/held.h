@@ -39,7 +39,6 @@ struct held_limits {
 
 /* A row of the table, as it is when a stream begins. */
 struct held_row {
-    int64_t id;
     struct slice topic; /* absent: none could be made */
     struct slice key;
     struct place place;
@@ -69,17 +68,11 @@ void held_clear(struct held *held);
 /* Nothing to ask for: the usual case. */
 bool held_is_empty(const struct held *held);
 
-/* What is known of a row that came again. */
-struct held_known {
-    int64_t id;
-    bool has_end;
-};
-
 /* Has the event that the stream brings now a row already?  Then it is durable, and
  * nothing is left to do but to acknowledge it; said once for each row.  seq: what the
- * next event to enter the window is called. */
-bool held_known(struct held *held, const struct place *place, uint64_t seq,
-                struct held_known *ret) __attribute__((warn_unused_result));
+ * next event to enter the window is called.  *has_end: as it was loaded. */
+bool held_known(struct held *held, const struct place *place, uint64_t seq, bool *has_end)
+    __attribute__((warn_unused_result));
 
 /* Must the event seq of the window go behind another, into the table?  Asked when it is
  * about to be handed to the producer. */

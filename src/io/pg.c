@@ -7,16 +7,21 @@
 
 #include <libpq-fe.h>
 
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_MS = 30000 };
+enum {
+    ANSWER_MS = 30000,
+    STATEMENT_PARAMS_MAX = 65535, /* the protocol counts them in 16 bits */
+};
 
 struct pg {
     PGconn *conn;
     enum pg_kind kind;
     int64_t answer_ms; /* so long pg_query waits; CLOCK_NEVER: for ever */
+    PGresult *answer;  /* the first of the statement under way */
 };
 
 /* A struct pg_result is libpq's PGresult under another name; nothing looks inside. */
@@ -173,6 +178,7 @@ void pg_close(struct pg *pg)
 {
     if (!pg)
         return;
+    PQclear(pg->answer);
     PQfinish(pg->conn);
     free(pg);
 }
@@ -312,6 +318,107 @@ void pg_cancel(struct pg *pg)
 
     (void)PQcancel(cancel, why, (int)sizeof(why));
     PQfreeCancel(cancel);
+}
+
+/* ---- statements, never blocking -------------------------------------------------- */
+
+/* libpq takes parallel arrays. */
+struct arrays {
+    const char **values;
+    int *lengths;
+    int *formats;
+};
+
+static bool arrays_init(struct arrays *arrays, size_t n, const struct pg_param *params)
+{
+    arrays->values = calloc(n + 1, sizeof(*arrays->values));
+    arrays->lengths = calloc(n + 1, sizeof(*arrays->lengths));
+    arrays->formats = calloc(n + 1, sizeof(*arrays->formats));
+    if (!arrays->values || !arrays->lengths || !arrays->formats)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        must(params[i].value.len <= INT_MAX);
+        arrays->values[i] = params[i].value.ptr;
+        arrays->lengths[i] = (int)params[i].value.len;
+        arrays->formats[i] = params[i].binary;
+    }
+    return true;
+}
+
+static void arrays_done(struct arrays *arrays)
+{
+    free(arrays->values);
+    free(arrays->lengths);
+    free(arrays->formats);
+}
+
+int pg_ask(struct pg *pg, const char *sql, size_t nparams, const struct pg_param *params,
+           struct err *err)
+{
+    struct arrays arrays = {0};
+    int rc = 0;
+
+    must(nparams <= STATEMENT_PARAMS_MAX);
+    if (!arrays_init(&arrays, nparams, params))
+        rc = err_set(err, ERR_INTERNAL, "out of memory for a statement");
+    else if (PQsetnonblocking(pg->conn, 1) != 0 ||
+             !PQsendQueryParams(pg->conn, sql, (int)nparams, NULL, arrays.values,
+                                arrays.lengths, arrays.formats, 0))
+        rc = fail_connection(pg, err);
+    arrays_done(&arrays);
+    return rc;
+}
+
+/* 1: *ret is the result of the answer that is complete. */
+static int take_answer(struct pg *pg, struct pg_result **ret, struct err *err)
+{
+    PGresult *result = pg->answer;
+    ExecStatusType status = PQresultStatus(result);
+
+    pg->answer = NULL;
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+        *ret = wrap(result);
+        return 1;
+    }
+    if (result)
+        (void)fail_result(pg, result, err);
+    else
+        (void)fail_connection(pg, err);
+    PQclear(result);
+    return -1;
+}
+
+int pg_answer(struct pg *pg, struct pg_result **ret, struct err *err)
+{
+    while (!PQisBusy(pg->conn)) {
+        PGresult *result = PQgetResult(pg->conn);
+
+        if (!result) /* the server is ready for the next one */
+            return take_answer(pg, ret, err);
+        if (pg->answer)
+            PQclear(result);
+        else
+            pg->answer = result;
+    }
+    return 0;
+}
+
+bool pg_notified(struct pg *pg)
+{
+    bool ret = false;
+    PGnotify *notify;
+
+    while ((notify = PQnotifies(pg->conn))) {
+        if (notify->be_pid != PQbackendPID(pg->conn))
+            ret = true;
+        PQfreemem(notify);
+    }
+    return ret;
+}
+
+int pg_backend_pid(const struct pg *pg)
+{
+    return PQbackendPID(pg->conn);
 }
 
 /* ---- CopyBoth, never blocking -------------------------------------------------- */

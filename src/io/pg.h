@@ -85,6 +85,29 @@ enum err_class pg_class_of(const char *sqlstate, const char *message);
 char *pg_quote_identifier(const char *name);
 char *pg_quote_literal(const char *text);
 
+/* ---- statements, never blocking; for PG_SQL -------------------------------------- */
+
+struct pg_param {
+    struct slice
+        value;   /* absent: SQL NULL; a text ends with a NUL, which does not count */
+    bool binary; /* bytes as they are, for a bytea */
+};
+
+/* Sends one statement and returns at once; pg_flush until it is 0, pg_consume when the
+ * socket is readable, until pg_answer has something.  One at a time. */
+int pg_ask(struct pg *pg, const char *sql, size_t nparams, const struct pg_param *params,
+           struct err *err) __attribute__((warn_unused_result));
+
+/* 1: *ret is the result, the caller's; 0: not yet; -1: err is set as by pg_query. */
+int pg_answer(struct pg *pg, struct pg_result **ret, struct err *err)
+    __attribute__((warn_unused_result));
+
+/* Has anybody else notified, on any channel that is listened to, since the last call? */
+bool pg_notified(struct pg *pg);
+
+/* The server process that serves this connection, as in pg_stat_activity. */
+int pg_backend_pid(const struct pg *pg);
+
 /* ---- CopyBoth, never blocking; for PG_REPLICATION ------------------------------ */
 
 /* Sends START_REPLICATION (or any other query) and returns at once. */

@@ -15,8 +15,8 @@ from kit.wait import wait_until
 
 CONFIG_EXIT, WAIT_EXIT = 78, 70
 INSERT = (
-    f"INSERT INTO {LETTERS} (slot, row_lsn, row_number, committed_at, outbox_table, reason, state)"
-    " VALUES ('s', '0/1', 1, 'epoch', 't', 'r', 'waiting')"
+    f"INSERT INTO {LETTERS} (slot, row_lsn, row_number, committed_at, begin_lsn, outbox_table, reason, state)"
+    " VALUES ('s', '0/1', 1, 'epoch', '0/1', 't', 'r', 'waiting')"
 )
 
 

@@ -28,6 +28,7 @@ def put_letter(lab: Lab, **values: Any) -> int:
         "row_lsn": f"0/{place:X}",
         "row_number": 1,
         "committed_at": "2026-11-30T10:00:00Z",
+        "begin_lsn": f"0/{place:X}",
         "commit_lsn": f"0/{place + 1:X}",
         "outbox_table": TABLE,
         "event_id": f"event-{place}",

@@ -1,0 +1,50 @@
+/* dead_letter.h - one row for the table of dead letters, and the statement that writes
+ * some of them. */
+#ifndef WALRELAY_CORE_DEAD_LETTER_H
+#define WALRELAY_CORE_DEAD_LETTER_H
+
+#include "base/buf.h"
+#include "core/held.h"
+#include "core/message.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Slices that are absent become NULL. */
+struct dead_letter {
+    struct place place;
+    lsn_t begin; /* of its transaction */
+    lsn_t end;   /* LSN_NONE: not read yet */
+    const struct message *message;
+    struct slice aggregate_type;
+    bool held;           /* never tried, behind another */
+    struct slice reason; /* a class: "too large" */
+    struct slice error_code;
+    struct slice error;
+    unsigned attempts;
+    int64_t retry_ms; /* until the next attempt */
+};
+
+/* How a value is handed to the server. */
+struct dead_letter_param {
+    struct slice value; /* a text ends with a NUL, which does not count */
+    bool binary;
+    bool made;   /* value lies in the text that was made, */
+    size_t from; /* from here on */
+};
+
+/* The statement's parameters: $1 the slot, $2 a PID, then so many for each row. */
+enum { DEAD_LETTER_PARAMS = 24, DEAD_LETTER_FIRST = 3 };
+
+/* Appends the statement for n rows, of the table called table (as SQL writes it).  It
+ * returns one row: was the slot $1 active for PID $2?  If not, nothing was written.
+ * Rows that exist are left alone.  Ids are in the order of the rows. */
+void dead_letter_insert(struct buf *sql, const char *table, size_t n);
+
+/* Fills the parameters of n rows, which borrow from letters and from text.  False: text
+ * is too small or there is no memory. */
+bool dead_letter_bind(const struct dead_letter *letters, size_t n, struct buf *text,
+                      struct dead_letter_param *params)
+    __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,229 @@
+#include "io/deadletters.h"
+
+#include "base/must.h"
+#include "core/catalog.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    SQL_MAX = 1 << 20,
+    TEXT_MAX = 512 << 20, /* numbers, texts and headers of one statement */
+    HEAD = DEAD_LETTER_FIRST - 1,
+    PARAMS_MAX = HEAD + DEADLETTERS_MAX * DEAD_LETTER_PARAMS,
+};
+
+struct deadletters {
+    struct pg *pg;
+    char *table; /* as SQL writes it */
+    const char *slot;
+    char pid[16];
+    bool busy;
+    bool broken;
+    bool unsent; /* libpq holds bytes that the socket does not take */
+    struct buf sql;
+    struct buf text;
+    struct dead_letter_param row_params[DEADLETTERS_MAX * DEAD_LETTER_PARAMS];
+    struct pg_param params[PARAMS_MAX];
+};
+
+/* ---- life ------------------------------------------------------------------------ */
+
+int deadletters_prepare(struct pg *pg, struct err *err)
+{
+    /* off would acknowledge what a crash of the server forgets */
+    struct pg_result *result = pg_query(
+        pg,
+        "SELECT pg_catalog.set_config('default_transaction_read_only', 'off', false),"
+        " pg_catalog.set_config('lock_timeout', '5s', false),"
+        " pg_catalog.set_config('statement_timeout', '30s', false),"
+        " CASE pg_catalog.current_setting('synchronous_commit') WHEN 'off' THEN"
+        " pg_catalog.set_config('synchronous_commit', 'local', false) END",
+        0, NULL, err);
+
+    if (!result)
+        return -1;
+    pg_result_free(result);
+    result = pg_query(pg, "LISTEN " DEAD_LETTERS_TABLE, 0, NULL, err);
+    pg_result_free(result);
+    return result ? 0 : -1;
+}
+
+static char *table_of(const char *schema)
+{
+    char *quoted = pg_quote_identifier(schema);
+    size_t size = quoted ? strlen(quoted) + sizeof("." DEAD_LETTERS_TABLE) : 0;
+    char *ret = quoted ? malloc(size) : NULL;
+
+    if (ret)
+        (void)snprintf(ret, size, "%s." DEAD_LETTERS_TABLE, quoted);
+    free(quoted);
+    return ret;
+}
+
+struct deadletters *
+deadletters_new(struct pg *pg, const struct deadletters_options *options, struct err *err)
+{
+    struct deadletters *d = calloc(1, sizeof(*d));
+    char *table = table_of(options->schema);
+
+    if (!d || !table) {
+        (void)err_set(err, ERR_INTERNAL, "out of memory for dead letters");
+        free(d);
+        free(table);
+        pg_close(pg);
+        return NULL;
+    }
+    d->pg = pg;
+    d->table = table;
+    d->slot = options->slot;
+    (void)snprintf(d->pid, sizeof(d->pid), "%d", options->walsender_pid);
+    buf_init(&d->sql, SQL_MAX);
+    buf_init(&d->text, TEXT_MAX);
+    return d;
+}
+
+void deadletters_free(struct deadletters *d)
+{
+    if (!d)
+        return;
+    pg_close(d->pg);
+    buf_done(&d->sql);
+    buf_done(&d->text);
+    free(d->table);
+    free(d);
+}
+
+/* ---- statements ------------------------------------------------------------------ */
+
+/* The connection is gone. */
+static int fail(struct deadletters *d)
+{
+    d->broken = true;
+    d->busy = false;
+    return -1;
+}
+
+static int send_on(struct deadletters *d, struct err *err)
+{
+    int rc = pg_flush(d->pg, err);
+
+    d->unsent = rc == 1;
+    return rc < 0 ? fail(d) : 0;
+}
+
+static int begin(struct deadletters *d, size_t nparams, struct err *err)
+{
+    must(!d->busy);
+    if (d->sql.failed || d->text.failed)
+        return err_set(err, ERR_INTERNAL, "out of memory for dead letters");
+    if (pg_ask(d->pg, buf_str(&d->sql), nparams, d->params, err) < 0)
+        return fail(d);
+    d->busy = true;
+    return send_on(d, err);
+}
+
+static void begin_params(struct deadletters *d)
+{
+    buf_reset(&d->sql);
+    buf_reset(&d->text);
+    d->params[0] = (struct pg_param){.value = slice_of(d->slot)};
+    d->params[1] = (struct pg_param){.value = slice_of(d->pid)};
+}
+
+int deadletters_write(struct deadletters *d, const struct dead_letter *letters, size_t n,
+                      struct err *err)
+{
+    size_t nparams = n * DEAD_LETTER_PARAMS;
+
+    must(n > 0 && n <= DEADLETTERS_MAX);
+    begin_params(d);
+    dead_letter_insert(&d->sql, d->table, n);
+    if (!dead_letter_bind(letters, n, &d->text, d->row_params))
+        return err_set(err, ERR_INTERNAL, "out of memory for dead letters");
+    for (size_t i = 0; i < nparams; i++)
+        d->params[HEAD + i] =
+            (struct pg_param){d->row_params[i].value, d->row_params[i].binary};
+    return begin(d, HEAD + nparams, err);
+}
+
+int deadletters_end(struct deadletters *d, lsn_t begin_lsn, int64_t commit_us, lsn_t end,
+                    struct err *err)
+{
+    char begins[24];
+    char ends[24];
+    char commit[24];
+
+    begin_params(d);
+    (void)snprintf(begins, sizeof(begins), "%" LSN_FMT, LSN_ARG(begin_lsn));
+    (void)snprintf(ends, sizeof(ends), "%" LSN_FMT, LSN_ARG(end));
+    (void)snprintf(commit, sizeof(commit), "%" PRId64, commit_us);
+    d->params[2] = (struct pg_param){.value = slice_of(begins)};
+    d->params[3] = (struct pg_param){.value = slice_of(commit)};
+    d->params[4] = (struct pg_param){.value = slice_of(ends)};
+    buf_printf(&d->sql,
+               "WITH ours AS (SELECT FROM pg_catalog.pg_replication_slots WHERE"
+               " slot_name = $1::text AND active_pid = $2::int), done AS (UPDATE %s"
+               " SET commit_lsn = $5::text::pg_lsn WHERE slot = $1::text"
+               " AND begin_lsn = $3::text::pg_lsn AND commit_lsn IS NULL"
+               " AND committed_at = 'epoch'::timestamptz"
+               " + $4::text::bigint * interval '1 us' AND EXISTS (SELECT FROM ours))"
+               " SELECT EXISTS (SELECT FROM ours)",
+               d->table);
+    return begin(d, 5, err);
+}
+
+/* ---- answers --------------------------------------------------------------------- */
+
+struct pollfd deadletters_fd(const struct deadletters *d)
+{
+    return (struct pollfd){pg_socket(d->pg), (short)(POLLIN | (d->unsent ? POLLOUT : 0)),
+                           0};
+}
+
+static int judge(struct deadletters *d, const struct pg_result *result, struct err *err)
+{
+    if (strcmp(pg_value(result, 0, 0), "t") == 0)
+        return 1;
+    return err_set(err, ERR_RETRY,
+                   "slot %s is not streamed by this relay any more: no dead letter was "
+                   "written",
+                   d->slot);
+}
+
+int deadletters_serve(struct deadletters *d, struct err *err)
+{
+    struct pg_result *result = NULL;
+    int rc;
+
+    if (pg_consume(d->pg, err) < 0)
+        return fail(d);
+    if (send_on(d, err) < 0)
+        return -1;
+    if (!d->busy)
+        return 0;
+    rc = pg_answer(d->pg, &result, err);
+    if (rc == 0)
+        return 0;
+    d->busy = false;
+    if (rc == 1)
+        rc = judge(d, result, err);
+    pg_result_free(result);
+    return rc;
+}
+
+bool deadletters_busy(const struct deadletters *d)
+{
+    return d->busy;
+}
+
+bool deadletters_usable(const struct deadletters *d)
+{
+    return !d->broken;
+}
+
+bool deadletters_changed(struct deadletters *d)
+{
+    return pg_notified(d->pg);
+}

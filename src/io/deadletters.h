@@ -1,0 +1,66 @@
+/* deadletters.h - the other outlet: rows of the table of dead letters.
+ *
+ * One connection, one statement at a time, each its own transaction, so none is ever
+ * left open.  Every statement checks that the slot is still streamed by us.  Nothing
+ * here blocks; who uses it polls deadletters_fd and calls deadletters_serve. */
+#ifndef WALRELAY_IO_DEADLETTERS_H
+#define WALRELAY_IO_DEADLETTERS_H
+
+#include "base/err.h"
+#include "core/dead_letter.h"
+#include "io/pg.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct deadletters;
+
+/* What one statement may hold. */
+enum { DEADLETTERS_MAX = 100 };
+
+struct deadletters_options {
+    const char *schema; /* of the table; borrowed for its life */
+    const char *slot;   /* the same */
+    int walsender_pid;  /* of the connection that streams from it */
+};
+
+/* The settings that its connection needs; blocks, so it is for the thread that has made
+ * the connection (PG_SQL). */
+int deadletters_prepare(struct pg *pg, struct err *err)
+    __attribute__((warn_unused_result));
+
+/* Takes pg.  NULL with err set: no memory; pg is closed then. */
+struct deadletters *deadletters_new(struct pg *pg,
+                                    const struct deadletters_options *options,
+                                    struct err *err) __attribute__((warn_unused_result));
+
+/* A statement under way may still be carried out by the server. */
+void deadletters_free(struct deadletters *deadletters);
+
+/* A statement is under way: no other may be begun. */
+bool deadletters_busy(const struct deadletters *deadletters);
+
+/* Begins to write n rows, at most DEADLETTERS_MAX, in their order, all or none; those
+ * that exist count as written.  Copies them. */
+int deadletters_write(struct deadletters *deadletters, const struct dead_letter *letters,
+                      size_t n, struct err *err) __attribute__((warn_unused_result));
+
+/* Begins to say where the transaction ends that begins at begin: in those of its rows
+ * that were written before it was known. */
+int deadletters_end(struct deadletters *deadletters, lsn_t begin, int64_t commit_us,
+                    lsn_t end, struct err *err) __attribute__((warn_unused_result));
+
+struct pollfd deadletters_fd(const struct deadletters *deadletters);
+
+/* 1: what was begun is durable; 0: nothing has ended; -1: it failed, and whether it was
+ * carried out is not known; begin it again, on another connection unless
+ * deadletters_usable. */
+int deadletters_serve(struct deadletters *deadletters, struct err *err)
+    __attribute__((warn_unused_result));
+bool deadletters_usable(const struct deadletters *deadletters);
+
+/* Somebody else has changed rows since the last call. */
+bool deadletters_changed(struct deadletters *deadletters);
+
+#endif
