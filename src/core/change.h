@@ -36,9 +36,9 @@ struct frame {
  * columns belongs to the decoder.  Both live until the next change is asked for. */
 struct change {
     enum change_kind kind;
-    lsn_t lsn;        /* BEGIN: first record of the transaction; INSERT: the row's record;
-                       * COMMIT: end of the commit record; IDLE: end of what was read */
-    uint64_t ordinal; /* INSERT: 1, 2, ... within the transaction */
+    lsn_t lsn;       /* BEGIN: first record of the transaction; INSERT: the row's record;
+                      * COMMIT: end of the commit record; IDLE: end of what was read */
+    uint32_t number; /* INSERT: 1, 2, ... among the rows of its record, see place.h */
     int64_t commit_us;   /* BEGIN, INSERT, COMMIT: commit time, microseconds since 1970 */
     int64_t sent_us;     /* the server's clock when it sent this, the same unit */
     struct slice schema; /* INSERT */

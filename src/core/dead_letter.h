@@ -4,8 +4,8 @@
 #define WALRELAY_CORE_DEAD_LETTER_H
 
 #include "base/buf.h"
-#include "core/held.h"
 #include "core/message.h"
+#include "core/place.h"
 
 #include <stdbool.h>
 #include <stdint.h>

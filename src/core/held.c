@@ -66,11 +66,6 @@ static uint64_t hash_place(const struct place *place)
     return hash_bytes(hash, &place->number, sizeof(place->number));
 }
 
-static bool same_place(const struct place *a, const struct place *b)
-{
-    return a->lsn == b->lsn && a->number == b->number && a->commit_us == b->commit_us;
-}
-
 /* ---- life ------------------------------------------------------------------------ */
 
 struct held *held_new(struct held_limits limits)
@@ -283,7 +278,7 @@ bool held_known(struct held *held, const struct place *place, uint64_t seq, bool
     struct again **at = &held->again[bucket(held, hash_place(place))];
     struct again *again;
 
-    while (*at && !same_place(&(*at)->place, place))
+    while (*at && !place_eq(&(*at)->place, place))
         at = &(*at)->next;
     again = *at;
     if (!again)

@@ -15,21 +15,12 @@
 #ifndef WALRELAY_CORE_HELD_H
 #define WALRELAY_CORE_HELD_H
 
-#include "base/lsn.h"
 #include "base/slice.h"
+#include "core/place.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Where an event's row stands in the WAL: the same each time it is sent, whatever the
- * stream leaves out.  The time of the commit tells apart what has the same LSN in a
- * cluster that was restored from a dump. */
-struct place {
-    lsn_t lsn;         /* of the row's record */
-    uint32_t number;   /* 1, 2, ... among the rows of that record (COPY) */
-    int64_t commit_us; /* since 1970 */
-};
 
 struct held_limits {
     size_t per_key;   /* events of one key */

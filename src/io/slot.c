@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "core/pgwire.h"
+#include "core/place.h"
 #include "core/start_replication.h"
 #include "core/wal2json.h"
 
@@ -39,7 +40,7 @@ struct slot {
     const struct encoding *encoding;
     struct frame frame; /* the one that the last change borrows from */
 
-    uint64_t ordinal;
+    struct place row; /* the last one */
     int64_t commit_us;
     lsn_t received; /* the largest LSN that the server named on this connection */
 
@@ -109,11 +110,13 @@ static int to_utf8(struct slot *slot, struct slice data, struct slice *ret,
 static void number(struct slot *slot, struct change *change)
 {
     if (change->kind == CHANGE_BEGIN) {
-        slot->ordinal = 0;
+        slot->row = (struct place){0};
         slot->commit_us = change->commit_us;
     }
-    if (change->kind == CHANGE_INSERT)
-        change->ordinal = ++slot->ordinal;
+    if (change->kind == CHANGE_INSERT) {
+        slot->row = place_after(&slot->row, change->lsn, slot->commit_us);
+        change->number = slot->row.number;
+    }
     change->commit_us = slot->commit_us;
 }
 

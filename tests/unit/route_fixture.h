@@ -45,7 +45,7 @@ static inline void row_init(struct row *row, const char *schema, const char *tab
 
     *row = (struct row){.change = {.kind = CHANGE_INSERT,
                                    .lsn = 0x1600000A8,
-                                   .ordinal = 1,
+                                   .number = 1,
                                    .commit_us = COMMIT_US,
                                    .frame = {malloc(ROOM), ROOM}}};
     assert_non_null(row->change.frame.bytes);

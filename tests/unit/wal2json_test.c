@@ -153,7 +153,7 @@ static void begin_and_commit_carry_the_commit_time(void **state)
 static void without_a_timestamp_the_commit_time_stays(void **state)
 {
     struct wal2json *decoder = wal2json_new();
-    struct change change = {.commit_us = 7, .lsn = 8, .ordinal = 9, .sent_us = 10};
+    struct change change = {.commit_us = 7, .lsn = 8, .number = 9, .sent_us = 10};
     struct err err = {0};
     char message[] = "{\"action\":\"B\"}";
     char outside[] = "{\"action\":\"M\",\"xid\":null,\"timestamp\":null,\"origin\":null,"
@@ -166,7 +166,7 @@ static void without_a_timestamp_the_commit_time_stays(void **state)
     assert_int_equal(
         wal2json_decode(decoder, outside, sizeof(outside) - 1, &change, &err), 0);
     assert_int_equal(change.kind, CHANGE_MESSAGE);
-    assert_true(change.commit_us == 7 && change.lsn == 8 && change.ordinal == 9 &&
+    assert_true(change.commit_us == 7 && change.lsn == 8 && change.number == 9 &&
                 change.sent_us == 10);
     wal2json_free(decoder);
 }
