@@ -81,6 +81,10 @@ ON :"schema".walrelay_dead_letters (slot, topic, md5(key), id) WHERE state IN ('
 CREATE INDEX IF NOT EXISTS walrelay_dead_letters_due
 ON :"schema".walrelay_dead_letters (slot, retry_after) WHERE state IN ('waiting', 'dead');
 
+-- What may come again is looked for whenever a stream begins.
+CREATE INDEX IF NOT EXISTS walrelay_dead_letters_end
+ON :"schema".walrelay_dead_letters (slot, commit_lsn);
+
 -- An existing table or view of this name is somebody else's and stays.
 SELECT format('CREATE VIEW %1$I.outbox_dead_letters AS SELECT id, outbox_table, event_id, event_type,'
               ' aggregate_type, aggregate_id, topic, key, payload, state, reason, error_code, error, attempts,'

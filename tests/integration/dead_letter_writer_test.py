@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from kit.dead_letters import LETTERS, make_letters
+from kit.dead_letters import LETTERS, make_letters, put_letter
 from kit.lab import Lab
 
 WRITER = os.environ.get("WALRELAY_WRITER")
@@ -30,10 +30,12 @@ def writer(lab: Lab, what: str) -> "subprocess.Popen[str]":
     )
 
 
-def writes(lab: Lab, what: str) -> None:
+def writes(lab: Lab, what: str) -> str:
+    """Run it, expect success, return what it printed."""
     child = writer(lab, what)
     said, _ = child.communicate(timeout=120)
     assert child.returncode == 0, said
+    return said
 
 
 def test_dead_letters_are_written_byte_for_byte_in_order_and_once(letters: Lab) -> None:
@@ -90,3 +92,28 @@ def test_many_dead_letters_are_written_in_order(letters: Lab) -> None:
         f" (SELECT row_lsn, lag(row_lsn, 1, '0/0') OVER (ORDER BY id) AS before FROM {LETTERS}) AS rows"
     ).fetchall()
     assert (n, ordered) == (10000, True)
+
+
+def test_unresolved_dead_letters_and_those_that_come_again_are_loaded(letters: Lab) -> None:
+    def put(n: int, state: str, end: str | None, **values: object) -> None:
+        place = {"row_lsn": f"1/{n}", "committed_at": "2025-11-30T10:00:00Z", "commit_lsn": end}
+        put_letter(letters, state=state, **place, **values)
+
+    put(0, "waiting", "1/F", key=b"\x00\xff")
+    put(1, "held", "2/0", key=b"\x00\xff")
+    put(2, "dead", "2/1", key=b"")
+    put(3, "resolved", "2/0")
+    put(4, "resolved", "2/1")
+    put(5, "discarded", None)
+    put(6, "waiting", "2/1", key=None)
+    put(7, "waiting", "2/1", slot="another")
+    for _ in range(1500):  # more than are read at once
+        put_letter(letters, key=b"many", commit_lsn="1/F")
+    assert writes(letters, "load").splitlines() == [
+        "keys 3 events 1503",
+        "known 2",
+        "known 4",
+        "known 5 open",
+        "known 6",
+        "free 0",
+    ]

@@ -45,6 +45,29 @@ static void acks_out_of_order_hold_the_position(void **state)
     ledger_free(ledger);
 }
 
+static void a_transactions_own_end_is_known_when_it_has_been_read(void **state)
+{
+    struct ledger *ledger = new_ledger(4, 100);
+    ticket_t a;
+    ticket_t b;
+
+    (void)state;
+    ledger_begin(ledger);
+    a = ledger_add(ledger);
+    assert_int_equal(ledger_end(ledger, a), LSN_NONE);
+    ledger_commit(ledger, 200);
+    assert_int_equal(ledger_end(ledger, a), 200);
+    no_rows(ledger, 300); /* raises what is confirmed with a, not where a ends */
+    assert_int_equal(ledger_end(ledger, a), 200);
+    b = one_row(ledger, 400);
+    ledger_ack(ledger, a);
+    assert_int_equal(ledger_flushed(ledger), 300);
+    assert_int_equal(ledger_end(ledger, b), 400);
+    ledger_ack(ledger, b);
+    assert_int_equal(ledger_end(ledger, one_row(ledger, 500)), 500);
+    ledger_free(ledger);
+}
+
 static void an_open_transaction_holds_the_position(void **state)
 {
     struct ledger *ledger = new_ledger(4, 100);
@@ -475,6 +498,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(acks_out_of_order_hold_the_position),
+        cmocka_unit_test(a_transactions_own_end_is_known_when_it_has_been_read),
         cmocka_unit_test(an_open_transaction_holds_the_position),
         cmocka_unit_test(every_message_of_a_transaction_must_be_acknowledged),
         cmocka_unit_test(a_late_ack_after_restart_is_ignored),

@@ -5,7 +5,10 @@
  *   end      three rows of an open transaction, then its end
  *   foreign  one row, for a PID that does not stream from the slot
  *   many     10,000 rows
+ *   load     nothing: prints what is held at the start of a stream from 2/0, and which
+ *            of the places 1/0 to 1/9 are known
  * The exit code is 0 if all of it is durable; otherwise the reason is on stdout. */
+#include "app/dead_letters_load.h"
 #include "core/pgwire.h"
 #include "io/deadletters.h"
 
@@ -15,6 +18,7 @@
 
 enum { WAIT_MS = 60000, MANY = 10000 };
 
+static char words[] = "public";
 static struct deadletters *letters;
 static struct pg *replication;
 
@@ -128,6 +132,27 @@ static int write_end(struct err *err)
     return wait_for_end(err);
 }
 
+static int load(char **argv, struct err *err)
+{
+    struct config config = {.postgres.slot = argv[2], .dead_letters.schema = words};
+    struct held *held = held_new((struct held_limits){1, 1, 1});
+    struct pg *sql = pg_connect(argv[1], PG_SQL, err);
+    int rc = sql ? letters_load(sql, &config, 0x200000000u, held, err) : -1;
+    bool has_end;
+
+    (void)printf("keys %zu events %zu\n", held_keys(held), held_events(held));
+    for (unsigned n = 0; n < 10; n++) {
+        struct place place = {0x100000000u + n, 1, 1764496800000000};
+
+        if (held_known(held, &place, n, &has_end))
+            (void)printf("known %u%s\n", n, has_end ? "" : " open");
+    }
+    (void)printf("free %d\n", held_is_empty(held));
+    held_free(held);
+    pg_close(sql);
+    return rc;
+}
+
 static int obey(const char *what, struct err *err)
 {
     switch (*what) {
@@ -175,7 +200,9 @@ int main(int argc, char **argv)
     struct err err = {0};
     int rc = 2;
 
-    if (argc == 4)
+    if (argc == 4 && *argv[3] == 'l')
+        rc = load(argv, &err) < 0;
+    else if (argc == 4)
         rc = open_both(argv, &err) < 0 || obey(argv[3], &err) < 0;
     if (rc != 0)
         (void)printf("%s\n", err.text);
