@@ -142,7 +142,7 @@ static const char *cell(char text[CELL_MAX + 4], const char *value)
     if (len > CELL_MAX) {
         while (len > 0 && !utf8_valid((struct slice){text, strlen(text)}))
             text[strlen(text) - 1] = '\0';
-        (void)strcat(text, "...");
+        memcpy(text + strlen(text), "...", sizeof("..."));
     }
     return text;
 }

@@ -76,8 +76,8 @@ struct held *held_new(struct held_limits limits)
         return NULL;
     held->limits = limits;
     held->nbuckets = FIRST_BUCKETS;
-    held->keys = calloc(held->nbuckets, sizeof(*held->keys));
-    held->again = calloc(held->nbuckets, sizeof(*held->again));
+    held->keys = calloc(held->nbuckets, sizeof(struct held_key *));
+    held->again = calloc(held->nbuckets, sizeof(struct again *));
     if (held->keys && held->again)
         return held;
     held_free(held);

@@ -124,6 +124,13 @@ static int begin(struct deadletters *d, size_t nparams, struct err *err)
     return send_on(d, err);
 }
 
+/* How each statement but the first begins, and how it ends. */
+static const char ours[] = "WITH ours AS (SELECT FROM pg_catalog.pg_replication_slots"
+                           " WHERE slot_name = $1::text AND active_pid = $2::int), done"
+                           " AS (UPDATE ";
+static const char is_ours[] = " AND EXISTS (SELECT FROM ours))"
+                              " SELECT EXISTS (SELECT FROM ours)";
+
 static void begin_params(struct deadletters *d)
 {
     buf_reset(&d->sql);
@@ -163,15 +170,49 @@ int deadletters_end(struct deadletters *d, lsn_t begin_lsn, int64_t commit_us, l
     d->params[3] = (struct pg_param){.value = slice_of(commit)};
     d->params[4] = (struct pg_param){.value = slice_of(ends)};
     buf_printf(&d->sql,
-               "WITH ours AS (SELECT FROM pg_catalog.pg_replication_slots WHERE"
-               " slot_name = $1::text AND active_pid = $2::int), done AS (UPDATE %s"
-               " SET commit_lsn = $5::text::pg_lsn WHERE slot = $1::text"
+               "%s%s SET commit_lsn = $5::text::pg_lsn WHERE slot = $1::text"
                " AND begin_lsn = $3::text::pg_lsn AND commit_lsn IS NULL"
                " AND committed_at = 'epoch'::timestamptz"
-               " + $4::text::bigint * interval '1 us' AND EXISTS (SELECT FROM ours))"
-               " SELECT EXISTS (SELECT FROM ours)",
-               d->table);
+               " + $4::text::bigint * interval '1 us'%s",
+               ours, d->table, is_ours);
     return begin(d, 5, err);
+}
+
+int deadletters_resolve(struct deadletters *d, const char *const *ids, size_t n,
+                        struct err *err)
+{
+    begin_params(d);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&d->text, "%s%s", i > 0 ? "," : "{", ids[i]);
+    buf_add_char(&d->text, '}');
+    d->params[HEAD] = (struct pg_param){.value = slice_of(buf_str(&d->text))};
+    buf_printf(&d->sql,
+               "%s%s SET state = 'resolved', retry_after = NULL WHERE slot = $1::text"
+               " AND id = ANY ($3::text::bigint[])"
+               " AND state IN ('waiting', 'held', 'dead')%s",
+               ours, d->table, is_ours);
+    return begin(d, HEAD + 1, err);
+}
+
+int deadletters_fail(struct deadletters *d, const struct deadletters_failure *failure,
+                     struct err *err)
+{
+    const struct slice values[] = {slice_of(failure->id), failure->reason,
+                                   failure->error_code, failure->error};
+
+    begin_params(d);
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        d->params[HEAD + i] = (struct pg_param){.value = values[i]};
+    buf_printf(&d->sql,
+               "%s%s SET attempts = attempts + 1, last_failed_at = now(),"
+               " reason = $4::text, error_code = $5::text, error = $6::text,"
+               " retry_after = now() + %" PRId64 " * interval '1 ms',"
+               " state = CASE WHEN attempts + 1 >= %" PRIu64
+               " THEN 'dead' ELSE 'waiting' END"
+               " WHERE slot = $1::text AND id = $3::text::bigint"
+               " AND state IN ('waiting', 'held', 'dead')%s",
+               ours, d->table, failure->retry_ms, failure->max_attempts, is_ours);
+    return begin(d, HEAD + 4, err);
 }
 
 /* ---- answers --------------------------------------------------------------------- */

@@ -51,6 +51,25 @@ int deadletters_write(struct deadletters *deadletters, const struct dead_letter 
 int deadletters_end(struct deadletters *deadletters, lsn_t begin, int64_t commit_us,
                     lsn_t end, struct err *err) __attribute__((warn_unused_result));
 
+/* Begins to resolve rows: they are in Kafka.  ids are numbers. */
+int deadletters_resolve(struct deadletters *deadletters, const char *const *ids, size_t n,
+                        struct err *err) __attribute__((warn_unused_result));
+
+/* One more attempt that failed; texts end with a NUL. */
+struct deadletters_failure {
+    const char *id;
+    struct slice reason;
+    struct slice error_code; /* absent: none */
+    struct slice error;
+    uint64_t max_attempts; /* with so many it is dead, */
+    int64_t retry_ms;      /* else it is tried again after that */
+};
+
+/* Begins to count it.  What somebody has resolved or discarded meanwhile stays so. */
+int deadletters_fail(struct deadletters *deadletters,
+                     const struct deadletters_failure *failure, struct err *err)
+    __attribute__((warn_unused_result));
+
 struct pollfd deadletters_fd(const struct deadletters *deadletters);
 
 /* 1: what was begun is durable; 0: nothing has ended; -1: it failed, and whether it was

@@ -117,3 +117,19 @@ def test_unresolved_dead_letters_and_those_that_come_again_are_loaded(letters: L
         "known 6",
         "free 0",
     ]
+
+
+def test_attempts_at_dead_letters_are_counted_and_people_are_not_overruled(letters: Lab) -> None:
+    for state, attempts in (("waiting", 1), ("discarded", 1), ("waiting", 0), ("waiting", 1), ("resolved", 1)):
+        put_letter(letters, state=state, attempts=attempts, retry_after="2020-01-01")
+    writes(letters, "attempts")
+    assert letters.conn.execute(
+        "SELECT state, attempts, reason, error_code, error, retry_after > now() + interval '30 s'"
+        f" FROM {LETTERS} ORDER BY id"
+    ).fetchall() == [
+        ("resolved", 1, "too large", "MSG_SIZE_TOO_LARGE", "Broker: Message size too large", None),
+        ("discarded", 1, "too large", "MSG_SIZE_TOO_LARGE", "Broker: Message size too large", False),
+        ("waiting", 1, "not known", None, "odd", True),
+        ("dead", 2, "not known", None, "odd", True),
+        ("resolved", 1, "too large", "MSG_SIZE_TOO_LARGE", "Broker: Message size too large", False),
+    ]

@@ -5,6 +5,7 @@
  *   end      three rows of an open transaction, then its end
  *   foreign  one row, for a PID that does not stream from the slot
  *   many     10,000 rows
+ *   attempts resolves the rows 1 and 2, and lets 3, 4 and 5 fail once more of two times
  *   load     nothing: prints what is held at the start of a stream from 2/0, and which
  *            of the places 1/0 to 1/9 are known
  * The exit code is 0 if all of it is durable; otherwise the reason is on stdout. */
@@ -153,9 +154,31 @@ static int load(char **argv, struct err *err)
     return rc;
 }
 
+static int change_rows(struct err *err)
+{
+    const char *const done[] = {"1", "2"};
+    const char *const failed[] = {"3", "4", "5"};
+
+    if (deadletters_resolve(letters, done, 2, err) < 0 || wait_for_end(err) < 0)
+        return -1;
+    for (size_t i = 0; i < 3; i++) {
+        struct deadletters_failure failure = {.id = failed[i],
+                                              .reason = slice_of("not known"),
+                                              .error = slice_of("odd"),
+                                              .max_attempts = 2,
+                                              .retry_ms = 60000};
+
+        if (deadletters_fail(letters, &failure, err) < 0 || wait_for_end(err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int obey(const char *what, struct err *err)
 {
     switch (*what) {
+    case 'a':
+        return change_rows(err);
     case 'r':
         return write_rows(DEADLETTERS_MAX, 2, err);
     case 'e':
