@@ -11,7 +11,7 @@
  * one they would arrive as the last of their key.  So a key holds what entered the
  * window after its first unresolved row did, and nothing while that is still to come.
  *
- * No I/O, no clock.  docs/decisions/0011-dead-letters.md says why it is so. */
+ * No I/O, no clock.  docs/decisions/0015-dead-letters.md says why it is so. */
 #ifndef WALRELAY_CORE_HELD_H
 #define WALRELAY_CORE_HELD_H
 
