@@ -90,29 +90,6 @@ static int fail_connection(const struct pg *pg, struct err *err)
 
 /* ---- connecting ---------------------------------------------------------------- */
 
-static void ignore_notice(void *arg, const char *message)
-{
-    (void)arg;
-    (void)message;
-}
-
-/* Connects and waits for it.  PQconnectdbParams would do, but it gives no SQLSTATE
- * and prints the server's notices: both can be set only on a connection that has
- * begun, so one is begun and at once made anew by PQreset, which waits as
- * PQconnectdbParams does (each host with its own timeout). */
-static PGconn *connect_and_wait(const struct pg_params *params)
-{
-    PGconn *conn = PQconnectStartParams(params->names, params->values, 0);
-
-    if (!conn || PQstatus(conn) == CONNECTION_BAD)
-        return conn;
-    (void)PQsetErrorVerbosity(conn, PQERRORS_VERBOSE);
-    (void)PQsetNoticeProcessor(conn, ignore_notice, NULL);
-    PQreset(conn);
-    (void)PQsetErrorVerbosity(conn, PQERRORS_DEFAULT);
-    return conn;
-}
-
 /* Whatever the role, the database or the user's options say, values in the stream
  * and names in queries look the same (the output plugin formats with the settings of
  * its session).  libpqwalreceiver clears search_path likewise. */
@@ -143,7 +120,6 @@ static int set(struct pg *pg, const char *query, struct err *err)
 
 static int settle(struct pg *pg, struct err *err)
 {
-
     if (!pg->conn)
         return err_set(err, ERR_RETRY, "PostgreSQL: out of memory for a connection");
     if (PQstatus(pg->conn) != CONNECTION_OK)
@@ -165,7 +141,7 @@ struct pg *pg_connect(const char *dsn, enum pg_kind kind, struct err *err)
     pg->kind = kind;
     pg->answer_ms = ANSWER_MS;
     if (pg_params_init(&params, dsn, kind, err) == 0) {
-        pg->conn = connect_and_wait(&params);
+        pg->conn = pg_params_connect(&params);
         pg_params_done(&params);
         if (settle(pg, err) == 0)
             return pg;

@@ -151,3 +151,28 @@ char *pg_dsn_user(const char *dsn, struct err *err)
     pg_params_done(&params);
     return ret;
 }
+
+/* ---- connecting ---------------------------------------------------------------- */
+
+static void ignore_notice(void *arg, const char *message)
+{
+    (void)arg;
+    (void)message;
+}
+
+/* Connects and waits for it.  PQconnectdbParams would do, but it gives no SQLSTATE
+ * and prints the server's notices: both can be set only on a connection that has
+ * begun, so one is begun and at once made anew by PQreset, which waits as
+ * PQconnectdbParams does (each host with its own timeout). */
+struct pg_conn *pg_params_connect(const struct pg_params *params)
+{
+    PGconn *conn = PQconnectStartParams(params->names, params->values, 0);
+
+    if (!conn || PQstatus(conn) == CONNECTION_BAD)
+        return conn;
+    (void)PQsetErrorVerbosity(conn, PQERRORS_VERBOSE);
+    (void)PQsetNoticeProcessor(conn, ignore_notice, NULL);
+    PQreset(conn);
+    (void)PQsetErrorVerbosity(conn, PQERRORS_DEFAULT);
+    return conn;
+}

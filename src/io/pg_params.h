@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+struct pg_conn; /* libpq's PGconn */
+
 enum { PG_PARAMS_MAX = 96 };
 
 /* Parallel arrays that end with NULL, as PQconnectStartParams takes them. */
@@ -21,5 +23,8 @@ struct pg_params {
 int pg_params_init(struct pg_params *params, const char *dsn, enum pg_kind kind,
                    struct err *err) __attribute__((warn_unused_result));
 void pg_params_done(struct pg_params *params);
+
+/* Connects and waits for it, as PQconnectdbParams does, which names the result. */
+struct pg_conn *pg_params_connect(const struct pg_params *params);
 
 #endif
