@@ -4,11 +4,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* to_regclass would fail without USAGE of the schema. */
 const char memo_query[] =
-    "SELECT found IS NOT NULL, coalesce(has_table_privilege(found, 'SELECT')"
-    " AND has_table_privilege(found, 'INSERT') AND has_table_privilege(found, 'UPDATE'),"
-    " false) AND NOT current_setting('transaction_read_only')::bool"
-    " FROM to_regclass('public.walrelay_state') AS found";
+    "SELECT c.oid IS NOT NULL, coalesce(has_schema_privilege(n.oid, 'USAGE')"
+    " AND has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')"
+    " AND has_table_privilege(c.oid, 'UPDATE'), false)"
+    " AND NOT current_setting('transaction_read_only')::bool"
+    " FROM (SELECT) one LEFT JOIN (pg_class c JOIN pg_namespace n"
+    " ON n.oid = c.relnamespace) ON n.nspname = 'public' AND c.relname = "
+    "'walrelay_state'";
 
 static bool is_true(const struct pg_result *found, int column)
 {
