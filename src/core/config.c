@@ -11,7 +11,6 @@
 #include "core/nearest.h"
 #include "core/setting_value.h"
 #include "core/settings.h"
-#include "core/topic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -296,16 +295,11 @@ static int finish_tables(struct config *config, struct err *err)
 static int check_dead_letters(const struct loader *loader, struct err *err)
 {
     const struct config *config = loader->config;
-    const char *topic = config->dead_letters.topic;
 
     if (config->dead_letters.retry_initial_ms > config->dead_letters.retry_max_ms)
         return err_set(err, ERR_CONFIG,
                        "%s: retry_initial in [dead_letters] is longer than retry_max",
                        loader->path);
-    if (*topic && !topic_legal(slice_of(topic)))
-        return err_set(err, ERR_CONFIG,
-                       "%s: topic in [dead_letters]: \"%s\" is no name for a topic",
-                       loader->path, topic);
     return 0;
 }
 
@@ -385,7 +379,6 @@ void config_free(struct config *config)
     free(config->postgres.dsn);
     free(config->postgres.slot);
     free(config->dead_letters.schema);
-    free(config->dead_letters.topic);
     free(config->tables);
     free(config->kafka);
     origins_free(config->origins);

@@ -75,12 +75,10 @@ struct config {
         int64_t retry_initial_ms;
         int64_t retry_max_ms;
         uint64_t max_attempts;
-        int64_t topic_wait_ms; /* 0: for ever */
         uint64_t held_per_key;
         uint64_t held_total;
         uint64_t limit; /* dead letters within limit_window_ms; 0: no limit */
         int64_t limit_window_ms;
-        char *topic; /* empty: none */
     } dead_letters;
 
     struct config_origins *origins; /* where each value comes from; private */

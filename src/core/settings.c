@@ -230,16 +230,6 @@ const struct setting settings[] = {
      .help = "After so many attempts an event is dead: it stays in the table until "
              "somebody retries or discards it."},
     {.section = "dead_letters",
-     .key = "topic_wait",
-     .type = SETTING_DURATION,
-     .filled = true,
-     .fallback = "0s",
-     .min = 0,
-     .max = DAY_MS,
-     .offset = CONFIG(dead_letters.topic_wait_ms),
-     .help = "How long events wait for a topic that does not exist, or that we may not "
-             "write to, before they go into the table. 0s: for ever."},
-    {.section = "dead_letters",
      .key = "held_per_key",
      .type = SETTING_COUNT,
      .filled = true,
@@ -279,13 +269,6 @@ const struct setting settings[] = {
      .max = DAY_MS,
      .offset = CONFIG(dead_letters.limit_window_ms),
      .help = "See `limit`."},
-    {.section = "dead_letters",
-     .key = "topic",
-     .type = SETTING_TEXT,
-     .fallback = "",
-     .offset = CONFIG(dead_letters.topic),
-     .help = "A topic that gets a copy of each refused event, with the reason in its "
-             "headers. Empty: none."},
 };
 const size_t nsettings = COUNT(settings);
 

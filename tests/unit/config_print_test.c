@@ -137,17 +137,13 @@ static void each_value_is_shown_with_its_origin(void **state)
                               "# default\n"
                               "max_attempts = 10\n"
                               "# default\n"
-                              "topic_wait = 0s\n"
-                              "# default\n"
                               "held_per_key = 10000\n"
                               "# default\n"
                               "held_total = 100000\n"
                               "# default\n"
                               "limit = 1000\n"
                               "# default\n"
-                              "limit_window = 5min\n"
-                              "# default\n"
-                              "topic =\n");
+                              "limit_window = 5min\n");
     free(text);
     config_free(config);
 }
@@ -224,9 +220,8 @@ static void assert_mentions_all(const char *text)
                                 "on_poison",    "schema",
                                 "order",        "retry_initial",
                                 "retry_max",    "max_attempts",
-                                "topic_wait",   "held_per_key",
-                                "held_total",   "limit",
-                                "limit_window"};
+                                "held_per_key", "held_total",
+                                "limit",        "limit_window"};
 
     for (size_t i = 0; i < COUNT(keys); i++) {
         if (!strstr(text, keys[i]))

@@ -135,11 +135,9 @@ static void dead_letters_have_defaults(void **state)
     assert_int_equal(config->dead_letters.on_poison, ON_POISON_DEAD_LETTER);
     assert_int_equal(config->dead_letters.order, ORDER_HOLD);
     assert_string_equal(config->dead_letters.schema, "public");
-    assert_string_equal(config->dead_letters.topic, "");
     assert_int_equal(config->dead_letters.retry_initial_ms, 10000);
     assert_int_equal(config->dead_letters.retry_max_ms, 3600000);
     assert_int_equal(config->dead_letters.max_attempts, 10);
-    assert_int_equal(config->dead_letters.topic_wait_ms, 0);
     assert_int_equal(config->dead_letters.held_per_key, 10000);
     assert_int_equal(config->dead_letters.held_total, 100000);
     assert_int_equal(config->dead_letters.limit, 1000);
@@ -152,8 +150,8 @@ static void dead_letters_can_be_set(void **state)
     static const char *const environment[] = {"WALRELAY_DEAD_LETTERS_LIMIT=0", NULL};
     struct config *config = parse(
         SMALLEST "[dead_letters]\non_poison = stop\norder = skip\nschema = Sales Dept\n"
-                 "topic = dead\nretry_initial = 1s\nretry_max = 1s\nmax_attempts = 3\n"
-                 "topic_wait = 10min\nheld_per_key = 5\nheld_total = 7\n"
+                 "retry_initial = 1s\nretry_max = 1s\nmax_attempts = 3\n"
+                 "held_per_key = 5\nheld_total = 7\n"
                  "limit_window = 1min\n",
         environment);
 
@@ -161,11 +159,9 @@ static void dead_letters_can_be_set(void **state)
     assert_int_equal(config->dead_letters.on_poison, ON_POISON_STOP);
     assert_int_equal(config->dead_letters.order, ORDER_SKIP);
     assert_string_equal(config->dead_letters.schema, "Sales Dept");
-    assert_string_equal(config->dead_letters.topic, "dead");
     assert_int_equal(config->dead_letters.retry_initial_ms, 1000);
     assert_int_equal(config->dead_letters.retry_max_ms, 1000);
     assert_int_equal(config->dead_letters.max_attempts, 3);
-    assert_int_equal(config->dead_letters.topic_wait_ms, 600000);
     assert_int_equal(config->dead_letters.held_per_key, 5);
     assert_int_equal(config->dead_letters.held_total, 7);
     assert_int_equal(config->dead_letters.limit, 0);
@@ -184,8 +180,6 @@ static void dead_letters_that_make_no_sense_are_refused(void **state)
            "walrelay.conf:7: max_attempts: \"10s\" is no whole number");
     refuse(SMALLEST "[dead_letters]\nretry_initial = 2h\n",
            "walrelay.conf: retry_initial in [dead_letters] is longer than retry_max");
-    refuse(SMALLEST "[dead_letters]\ntopic = a b\n",
-           "walrelay.conf: topic in [dead_letters]: \"a b\" is no name for a topic");
 }
 
 static void an_empty_column_is_one_that_is_not_used(void **state)
