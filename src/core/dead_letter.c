@@ -230,11 +230,13 @@ static void bind_failure(struct binder *binder, const struct dead_letter *letter
     bind_text(binder, letter->error_code);
     bind_text(binder, letter->error);
     bind_number(binder, letter->attempts);
-    if (letter->held)
+    if (letter->held || letter->dead)
         bind_null(binder);
     else
         bind_number(binder, letter->retry_ms);
-    bind_text(binder, slice_of(letter->held ? "held" : "waiting"));
+    bind_text(binder, slice_of(letter->held   ? "held"
+                               : letter->dead ? "dead"
+                                              : "waiting"));
 }
 
 /* Now that text does not move any more. */

@@ -18,6 +18,7 @@ struct dead_letter {
     const struct message *message;
     struct slice aggregate_type;
     bool held;           /* never tried, behind another */
+    bool dead;           /* not to be tried again */
     struct slice reason; /* a class: "too large" */
     struct slice error_code;
     struct slice error;

@@ -238,9 +238,9 @@ static void set_events(struct held *held, struct held_key *key, size_t rows,
     drop_if_idle(held, key);
 }
 
-static bool can_hold(struct slice topic, struct slice key)
+static bool can_hold(const struct held *held, struct slice topic, struct slice key)
 {
-    return topic.ptr && key.ptr;
+    return !held->limits.skip && topic.ptr && key.ptr;
 }
 
 /* ---- rows that come again -------------------------------------------------------- */
@@ -299,7 +299,7 @@ int held_load(struct held *held, const struct held_row *row)
     struct held_key *key = NULL;
     bool first = false;
 
-    if (row->unresolved && can_hold(row->topic, row->key)) {
+    if (row->unresolved && can_hold(held, row->topic, row->key)) {
         key = *find(held, row->topic, row->key);
         first = !key;
         if (!key)
@@ -321,7 +321,7 @@ bool held_holds(const struct held *held, struct slice topic, struct slice key,
 {
     const struct held_key *found;
 
-    if (held->nholding == 0 || !can_hold(topic, key))
+    if (held->nholding == 0 || !can_hold(held, topic, key))
         return false;
     found = *find(held, topic, key);
     return found && events_of(found) > 0 && seq >= found->from;
@@ -345,7 +345,7 @@ enum held_room held_add(struct held *held, struct slice topic, struct slice key,
     struct held_key *found;
     enum held_room room;
 
-    if (!can_hold(topic, key))
+    if (!can_hold(held, topic, key))
         return HELD_TAKEN;
     found = *find(held, topic, key);
     room = room_for(held, found, topic, key);
@@ -367,7 +367,7 @@ void held_written(struct held *held, struct slice topic, struct slice key)
 {
     struct held_key *found;
 
-    if (!can_hold(topic, key))
+    if (!can_hold(held, topic, key))
         return;
     found = *find(held, topic, key);
     must(found && found->pending > 0);
@@ -378,11 +378,11 @@ void held_remove(struct held *held, struct slice topic, struct slice key)
 {
     struct held_key *found;
 
-    if (!can_hold(topic, key))
+    if (!can_hold(held, topic, key))
         return;
     found = *find(held, topic, key);
-    must(found && found->rows > 0);
-    set_events(held, found, found->rows - 1, found->pending);
+    if (found && found->rows > 0)
+        set_events(held, found, found->rows - 1, found->pending);
 }
 
 /* ---- recount --------------------------------------------------------------------- */
@@ -397,7 +397,7 @@ void held_recount_begin(struct held *held)
 
 void held_recount(struct held *held, struct slice topic, struct slice key, size_t rows)
 {
-    struct held_key *found = can_hold(topic, key) ? *find(held, topic, key) : NULL;
+    struct held_key *found = can_hold(held, topic, key) ? *find(held, topic, key) : NULL;
 
     if (found)
         found->recount = rows;

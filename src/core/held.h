@@ -26,6 +26,7 @@ struct held_limits {
     size_t per_key;   /* events of one key */
     size_t total;     /* events of all keys */
     size_t key_bytes; /* names of topics and keys */
+    bool skip;        /* nothing is held, whatever is refused */
 };
 
 /* A row of the table, as it is when a stream begins. */
@@ -79,7 +80,8 @@ enum held_room held_add(struct held *held, struct slice topic, struct slice key,
 /* One that was added is in the table. */
 void held_written(struct held *held, struct slice topic, struct slice key);
 
-/* One row of the table is resolved or discarded; with the last one the key is free. */
+/* One row of the table is resolved or discarded; with the last one the key is free.
+ * Nothing if there are none. */
 void held_remove(struct held *held, struct slice topic, struct slice key);
 
 /* Somebody has changed the table.  Between begin and end each key that has unresolved

@@ -4,6 +4,7 @@
 
 #include "base/lsn.h"
 #include "base/slice.h"
+#include "core/place.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,7 +40,11 @@ struct message {
     struct slice event_id;
     struct slice event_type;
     struct slice aggregate_id;
-    lsn_t lsn; /* of the row */
+    struct place place; /* of the row */
+
+    /* for the table of dead letters */
+    lsn_t begin_lsn;             /* of the row's transaction */
+    struct slice aggregate_type; /* the part of topic that a column gives; absent: none */
 };
 
 #endif

@@ -68,7 +68,7 @@ static void fill_people(const struct work *work)
     ret->event_id = people_value(work->table->id);
     ret->event_type = people_value(work->table->type);
     ret->aggregate_id = people_value(work->table->aggregate_id);
-    ret->lsn = work->row->lsn;
+    ret->place = (struct place){work->row->lsn, work->row->number, work->row->commit_us};
 }
 
 /* "table public.events (rows in public.events_2026_11), event 7f3c, LSN 0/16B3748: " */
@@ -194,15 +194,21 @@ static enum route_verdict read_field(const struct work *work, struct route_field
     return ROUTE_MESSAGE;
 }
 
+/* A field that cannot be read does not keep the others from being read: the table of dead
+ * letters has what there is. */
 static enum route_verdict read_fields(const struct work *work)
 {
+    enum route_verdict ret = ROUTE_MESSAGE;
+
     for (size_t i = 0; i < work->table->nfields; i++) {
         enum route_verdict verdict = read_field(work, &work->table->fields[i]);
 
-        if (verdict != ROUTE_MESSAGE)
+        if (verdict == ROUTE_NEED_TYPES)
             return verdict;
+        if (verdict != ROUTE_MESSAGE)
+            ret = verdict;
     }
-    return ROUTE_MESSAGE;
+    return ret;
 }
 
 /* ---- values to the record ------------------------------------------------------ */
@@ -224,6 +230,8 @@ static enum route_verdict add_topic_part(const struct work *work, size_t part)
     if (text.len > TOPIC_MAX - topic->len)
         return poison(work, "the topic's name would be longer than %d bytes", TOPIC_MAX);
     memcpy(work->router->topic + topic->len, text.ptr, text.len);
+    if (p->is_column && !work->ret->aggregate_type.ptr)
+        work->ret->aggregate_type = (struct slice){topic->ptr + topic->len, text.len};
     topic->len += text.len;
     return ROUTE_MESSAGE;
 }
@@ -233,6 +241,7 @@ static enum route_verdict make_topic(const struct work *work)
     const struct topic_template *template = &work->table->topic;
     struct slice *topic = &work->ret->topic;
 
+    work->ret->aggregate_type = (struct slice){NULL, 0};
     if (template->is_constant) {
         *topic = template->parts[0].text;
         return ROUTE_MESSAGE;
@@ -367,6 +376,14 @@ int router_pass(struct router *router, struct slice schema, struct slice table,
 
 /* ---- one row -------------------------------------------------------------------- */
 
+/* A wrong key would hold the wrong events. */
+static bool key_is_right(const struct work *work)
+{
+    const struct route_field *key = work->table->key;
+
+    return !key || key->value.ptr || !people_value(key).ptr;
+}
+
 enum route_verdict router_message(struct router *router, struct change *change,
                                   int64_t now_ms, struct message *ret, struct err *err)
 {
@@ -379,16 +396,22 @@ enum route_verdict router_message(struct router *router, struct change *change,
     work.table = &router->tables[work.leaf->section];
     find_columns(&work);
     verdict = read_fields(&work);
-    if (verdict != ROUTE_MESSAGE)
+    if (verdict == ROUTE_NEED_TYPES)
         return verdict;
-    if (make_topic(&work) != ROUTE_MESSAGE || set_partition(&work) != ROUTE_MESSAGE)
-        return ROUTE_POISON;
-    ret->key = value_of(work.table->key);
-    ret->payload = value_of(work.table->payload);
+    /* What is poison by now is filled as far as it goes. */
+    if (make_topic(&work) != ROUTE_MESSAGE ||
+        (verdict == ROUTE_POISON && !key_is_right(&work))) {
+        ret->topic = ret->aggregate_type = (struct slice){NULL, 0};
+        verdict = ROUTE_POISON;
+    }
+    if (set_partition(&work) != ROUTE_MESSAGE)
+        verdict = ROUTE_POISON;
+    ret->key = people_value(work.table->key);
+    ret->payload = people_value(work.table->payload);
     set_headers(&work);
     set_timestamp(&work, now_ms); /* may add a header */
     fill_people(&work);
-    return ROUTE_MESSAGE;
+    return verdict;
 }
 
 uint64_t router_timestamps_replaced(const struct router *router)

@@ -34,7 +34,8 @@ enum route_verdict {
                        * say router_pass, and ask again */
     ROUTE_NEED_TYPES, /* without types this payload is ambiguous: hexadecimal text, or a
                        * bytea since the column was altered; stream again with types */
-    ROUTE_POISON,     /* err says why; ret holds the fields for people, as far as known */
+    ROUTE_POISON, /* err says why; ret holds what could be read: a value that could not,
+                   * as it stands in the row; no topic unless topic and key are right */
 };
 
 /* change is an INSERT; its bytes may be overwritten (hexadecimal becomes bytes in

@@ -275,7 +275,12 @@ static void fill(struct entry *entry, const struct message *m, char *block)
     entry->event_id = copy_extra(&to, m->event_id, m, entry);
     entry->event_type = copy_extra(&to, m->event_type, m, entry);
     entry->aggregate_id = copy_extra(&to, m->aggregate_id, m, entry);
-    entry->lsn = m->lsn;
+    entry->place = m->place;
+    entry->begin_lsn = m->begin_lsn;
+    if (m->aggregate_type.ptr) {
+        entry->type_from = (uint8_t)(m->aggregate_type.ptr - m->topic.ptr);
+        entry->type_len = (uint8_t)m->aggregate_type.len;
+    }
 }
 
 bool window_add(struct window *window, const struct message *message, ticket_t ticket)

@@ -20,9 +20,19 @@ struct window;
 typedef uint64_t window_seq_t;
 
 enum entry_state {
-    ENTRY_QUEUED, /* not with the outlet */
-    ENTRY_SENT,   /* with the outlet */
-    ENTRY_DONE,   /* acknowledged; leaves when those before it have left */
+    ENTRY_QUEUED,  /* not with the outlet */
+    ENTRY_SENT,    /* with the outlet */
+    ENTRY_DONE,    /* acknowledged; leaves when those before it have left */
+    ENTRY_REFUSED, /* for the table of dead letters; stays until it is there */
+};
+
+/* Why an event is not for Kafka. */
+struct refusal {
+    bool held;          /* nothing is wrong with it: it waits behind another */
+    bool for_ever;      /* the row itself is wrong: no use to try again */
+    const char *reason; /* a class of a few words; static */
+    const char *code;   /* Kafka's name of the error; static, NULL: none */
+    char *text;         /* what the peer, or we, said of it; malloc'ed, NULL: nothing */
 };
 
 /* Slices and headers live until the entry is done. */
@@ -41,8 +51,12 @@ struct entry {
     struct slice event_id;
     struct slice event_type;
     struct slice aggregate_id;
-    lsn_t lsn;
-    size_t cost_bytes; /* its share of the budget */
+    struct place place;
+    lsn_t begin_lsn;
+    uint8_t type_from; /* aggregate_type's place in the topic's name */
+    uint8_t type_len;
+    struct refusal refusal; /* ENTRY_REFUSED */
+    size_t cost_bytes;      /* its share of the budget */
 
     /* the outlet's own */
     unsigned attempts; /* how often it was sent */

@@ -10,6 +10,7 @@
 enum {
     SQL_MAX = 1 << 20,
     TEXT_MAX = 512 << 20, /* numbers, texts and headers of one statement */
+    DUE_BYTES = 4 << 20,
     HEAD = DEAD_LETTER_FIRST - 1,
     PARAMS_MAX = HEAD + DEADLETTERS_MAX * DEAD_LETTER_PARAMS,
 };
@@ -21,6 +22,8 @@ struct deadletters {
     char pid[16];
     bool busy;
     bool broken;
+    bool fenced;
+    struct pg_result *answer;
     bool unsent; /* libpq holds bytes that the socket does not take */
     struct buf sql;
     struct buf text;
@@ -88,6 +91,7 @@ void deadletters_free(struct deadletters *d)
 {
     if (!d)
         return;
+    pg_result_free(d->answer);
     pg_close(d->pg);
     buf_done(&d->sql);
     buf_done(&d->text);
@@ -189,8 +193,10 @@ int deadletters_resolve(struct deadletters *d, const char *const *ids, size_t n,
     buf_printf(&d->sql,
                "%s%s SET state = 'resolved', retry_after = NULL WHERE slot = $1::text"
                " AND id = ANY ($3::text::bigint[])"
-               " AND state IN ('waiting', 'held', 'dead')%s",
-               ours, d->table, is_ours);
+               " AND state IN ('waiting', 'held', 'dead')"
+               " AND EXISTS (SELECT FROM ours) RETURNING id)"
+               " SELECT EXISTS (SELECT FROM ours), (SELECT array_agg(id) FROM done)",
+               ours, d->table);
     return begin(d, HEAD + 1, err);
 }
 
@@ -215,6 +221,73 @@ int deadletters_fail(struct deadletters *d, const struct deadletters_failure *fa
     return begin(d, HEAD + 4, err);
 }
 
+/* Whether an unresolved row of the same key, in one of these states, is before d. */
+static void add_behind(struct deadletters *d, const char *states)
+{
+    buf_printf(&d->sql,
+               "EXISTS (SELECT FROM %s e WHERE e.slot = d.slot AND e.topic = d.topic"
+               " AND md5(e.key) = md5(d.key) AND e.key = d.key AND e.id < d.id"
+               " AND e.state IN (%s))",
+               d->table, states);
+}
+
+static void add_due(struct deadletters *d)
+{
+    buf_printf(&d->sql,
+               "SELECT d.*, row_number() OVER w AS place, sum(octet_length(CASE WHEN"
+               " replaced THEN replacement ELSE payload END)) OVER w AS bytes FROM %s d"
+               " WHERE slot = $1::text AND (state IN ('waiting', 'dead')"
+               " AND attempts < $3::text::bigint"
+               " AND (retry_after IS NULL OR retry_after <= now()) AND NOT ",
+               d->table);
+    add_behind(d, "'waiting', 'held', 'dead'");
+    buf_add_str(&d->sql, " OR state = 'held' AND NOT ");
+    add_behind(d, "'waiting', 'dead'");
+    buf_printf(&d->sql, ") WINDOW w AS (ORDER BY id) ORDER BY id LIMIT %d",
+               DEADLETTERS_MAX);
+}
+
+int deadletters_due(struct deadletters *d, uint64_t max_attempts, struct err *err)
+{
+    char most[24];
+
+    begin_params(d);
+    (void)snprintf(most, sizeof(most), "%" PRIu64, max_attempts);
+    d->params[HEAD] = (struct pg_param){.value = slice_of(most)};
+    buf_add_str(&d->sql, "WITH ours AS (SELECT FROM pg_catalog.pg_replication_slots WHERE"
+                         " slot_name = $1::text AND active_pid = $2::int), due AS (");
+    add_due(d);
+    buf_printf(&d->sql,
+               ") SELECT EXISTS (SELECT FROM ours), (SELECT ceil(extract(epoch FROM"
+               " min(retry_after) - now()) * 1000)::bigint FROM %s WHERE slot = $1::text"
+               " AND state IN ('waiting', 'dead') AND attempts < $3::text::bigint"
+               " AND retry_after > now()), id, topic, encode(key, 'hex'),"
+               " encode(CASE WHEN replaced THEN replacement ELSE payload END, 'hex'),"
+               " (SELECT string_agg(encode(convert_to(name, 'UTF8'), 'hex') || ':'"
+               " || encode(value, 'hex'), ',' ORDER BY n) FROM unnest(header_names,"
+               " header_values) WITH ORDINALITY AS header (name, value, n)), partition,"
+               " floor(extract(epoch FROM record_time) * 1000)::bigint, given_time,"
+               " floor(extract(epoch FROM committed_at) * 1000)::bigint, outbox_table,"
+               " event_id, event_type, aggregate_id, row_lsn, attempts"
+               " FROM (SELECT) one LEFT JOIN due ON place = 1 OR bytes < %d ORDER BY id",
+               d->table, (int)DUE_BYTES);
+    return begin(d, HEAD + 1, err);
+}
+
+int deadletters_count(struct deadletters *d, struct err *err)
+{
+    begin_params(d);
+    buf_printf(&d->sql,
+               "WITH ours AS (SELECT FROM pg_catalog.pg_replication_slots WHERE"
+               " slot_name = $1::text AND active_pid = $2::int), keys AS (SELECT topic,"
+               " key, count(*) AS n FROM %s WHERE slot = $1::text AND topic IS NOT NULL"
+               " AND key IS NOT NULL AND state IN ('waiting', 'held', 'dead')"
+               " GROUP BY topic, key) SELECT EXISTS (SELECT FROM ours), topic,"
+               " encode(key, 'hex'), n FROM (SELECT) one LEFT JOIN keys ON true",
+               d->table);
+    return begin(d, HEAD, err);
+}
+
 /* ---- answers --------------------------------------------------------------------- */
 
 struct pollfd deadletters_fd(const struct deadletters *d)
@@ -227,6 +300,7 @@ static int judge(struct deadletters *d, const struct pg_result *result, struct e
 {
     if (strcmp(pg_value(result, 0, 0), "t") == 0)
         return 1;
+    d->fenced = true;
     return err_set(err, ERR_RETRY,
                    "slot %s is not streamed by this relay any more: no dead letter was "
                    "written",
@@ -250,8 +324,22 @@ int deadletters_serve(struct deadletters *d, struct err *err)
     d->busy = false;
     if (rc == 1)
         rc = judge(d, result, err);
-    pg_result_free(result);
+    pg_result_free(d->answer);
+    d->answer = result;
     return rc;
+}
+
+struct pg_result *deadletters_take(struct deadletters *d)
+{
+    struct pg_result *ret = d->answer;
+
+    d->answer = NULL;
+    return ret;
+}
+
+bool deadletters_fenced(const struct deadletters *d)
+{
+    return d->fenced;
 }
 
 bool deadletters_busy(const struct deadletters *d)

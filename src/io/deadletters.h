@@ -70,6 +70,46 @@ int deadletters_fail(struct deadletters *deadletters,
                      const struct deadletters_failure *failure, struct err *err)
     __attribute__((warn_unused_result));
 
+/* Begins to look for rows that are to be sent now, each after all that it must come
+ * after: what is due, and what is held behind nothing but such.  At most
+ * DEADLETTERS_MAX, and more than one only with payloads of less than 4 MB together. */
+int deadletters_due(struct deadletters *deadletters, uint64_t max_attempts,
+                    struct err *err) __attribute__((warn_unused_result));
+
+/* Begins to count the unresolved rows of each key. */
+int deadletters_count(struct deadletters *deadletters, struct err *err)
+    __attribute__((warn_unused_result));
+
+/* The columns of an answer.  Bytes are hexadecimal digits.  deadletters_due has always a
+ * row; without an id there is none to send. */
+enum {
+    RESOLVED_IDS = 1, /* "{1,2}"; NULL: none */
+
+    COUNTED_TOPIC = 1,
+    COUNTED_KEY,
+    COUNTED_ROWS,
+
+    DUE_NEXT_MS = 1, /* until another is due; NULL: none will */
+    DUE_ID,
+    DUE_TOPIC,
+    DUE_KEY,
+    DUE_PAYLOAD,
+    DUE_HEADERS, /* "name:value,name:value", both as digits */
+    DUE_PARTITION,
+    DUE_RECORD_MS,
+    DUE_GIVEN_TIME,
+    DUE_COMMIT_MS,
+    DUE_TABLE,
+    DUE_EVENT_ID,
+    DUE_EVENT_TYPE,
+    DUE_AGGREGATE_ID,
+    DUE_LSN,
+    DUE_ATTEMPTS,
+};
+
+/* Takes the answer of what ended last, to be freed with pg_result_free. */
+struct pg_result *deadletters_take(struct deadletters *deadletters);
+
 struct pollfd deadletters_fd(const struct deadletters *deadletters);
 
 /* 1: what was begun is durable; 0: nothing has ended; -1: it failed, and whether it was
@@ -78,6 +118,9 @@ struct pollfd deadletters_fd(const struct deadletters *deadletters);
 int deadletters_serve(struct deadletters *deadletters, struct err *err)
     __attribute__((warn_unused_result));
 bool deadletters_usable(const struct deadletters *deadletters);
+
+/* It failed because the slot is not streamed by us any more: nothing was written. */
+bool deadletters_fenced(const struct deadletters *deadletters);
 
 /* Somebody else has changed rows since the last call. */
 bool deadletters_changed(struct deadletters *deadletters);

@@ -197,7 +197,7 @@ static void check(struct sink *sink)
     sink->check_ms = sink->now_ms + CHECK_EVERY_MS;
     sink_hasten(sink);
     sink_narrow(sink);
-    if (window_pending(sink->window) == 0) {
+    if (window_pending(sink->window) == sink->refused) {
         sink->progress_ms = sink->now_ms;
         return;
     }
@@ -250,6 +250,8 @@ void sink_free(struct sink *sink)
         return;
     if (sink->job)
         job_finish(sink->job);
+    if (sink->window)
+        sink_forget_refused(sink);
     producer_free(sink->producer);
     topics_free(sink->topics);
     window_free(sink->window);
@@ -285,7 +287,7 @@ static int fits_kafka(const struct sink *sink, const struct message *m, struct e
         "table %.*s, event id %.*s at %" LSN_FMT
         ": a record of %zu bytes for topic %.*s is over message.max.bytes "
         "= %zu; raise it in [kafka], and max.message.bytes of the topic",
-        SLICE_ARG(m->table), SLICE_ARG(m->event_id), LSN_ARG(m->lsn), size,
+        SLICE_ARG(m->table), SLICE_ARG(m->event_id), LSN_ARG(m->place.lsn), size,
         SLICE_ARG(m->topic), sink->max_message_bytes);
 }
 
@@ -298,7 +300,7 @@ static int no_room(const struct sink *sink, const struct message *m, struct err 
     return err_set(err, ERR_INTERNAL,
                    "out of memory for table %.*s, event id %.*s at %" LSN_FMT
                    ", payload of %zu bytes",
-                   SLICE_ARG(m->table), SLICE_ARG(m->event_id), LSN_ARG(m->lsn),
+                   SLICE_ARG(m->table), SLICE_ARG(m->event_id), LSN_ARG(m->place.lsn),
                    m->payload.len);
 }
 
@@ -316,31 +318,43 @@ static int no_topic(struct sink *sink, const struct message *m, struct err *err)
     return 0;
 }
 
-int sink_put(struct sink *sink, const struct message *message, ticket_t ticket,
-             struct err *err)
+int sink_add(struct sink *sink, const struct message *message, ticket_t ticket,
+             window_seq_t *ret, struct err *err)
 {
-    window_seq_t seq = window_end(sink->window);
-    struct topic *topic;
+    struct topic *topic = NULL;
 
-    if (fits_kafka(sink, message, err) != 0)
-        return -1;
     /* Each ticket in the window has a place among those that nobody took yet. */
     if (sink->dropping || sink->nacked + window_pending(sink->window) >= sink->acked_cap)
         return 0;
     sink->gathering.put_ms = sink->now_ms;
-    topic = topics_get(sink->topics, message->topic);
-    if (!topic)
+    if (message->topic.ptr)
+        topic = topics_get(sink->topics, message->topic);
+    if (!topic && message->topic.ptr)
         return no_topic(sink, message, err);
     if (!window_add(sink->window, message, ticket) &&
         (!sink_widen(sink) || !window_add(sink->window, message, ticket))) {
         sink_make_room(sink);
         return no_room(sink, message, err);
     }
-    window_entry(sink->window, seq)->topic = topic;
-    if (topic->entries++ == 0)
+    *ret = window_end(sink->window) - 1;
+    window_entry(sink->window, *ret)->topic = topic;
+    if (topic && topic->entries++ == 0)
         sink->busy_topics++;
-    sink_take(sink, seq); /* a failure shows in sink_serve */
     return 1;
+}
+
+int sink_put(struct sink *sink, const struct message *message, ticket_t ticket,
+             struct err *err)
+{
+    window_seq_t seq = 0;
+    int rc;
+
+    if (fits_kafka(sink, message, err) != 0)
+        return -1;
+    rc = sink_add(sink, message, ticket, &seq, err);
+    if (rc == 1)
+        sink_take(sink, seq); /* a failure shows in sink_serve */
+    return rc;
 }
 
 bool sink_done(struct sink *sink, ticket_t *ret)
@@ -410,6 +424,10 @@ int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
     sink->now_ms = now_ms;
     if (sink->ebbing && sink_travelling(sink) == 0)
         sink_drop(sink);
+    if (sink->stop.class != ERR_NONE) {
+        *err = sink->stop;
+        return -1;
+    }
     if (sink_serve_rebuild(sink, err) != 0)
         return -1;
     check(sink);

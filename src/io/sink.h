@@ -14,8 +14,10 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "core/config.h"
+#include "core/held.h"
 #include "core/ledger.h"
 #include "core/message.h"
+#include "core/window.h"
 
 #include <poll.h>
 #include <stdbool.h>
@@ -43,6 +45,48 @@ struct sink *sink_new(const struct sink_options *options, struct err *err)
 
 /* Drops what is not acknowledged.  May take some milliseconds. */
 void sink_free(struct sink *sink);
+
+/* A ticket of none of the ledger's: the message is a row of the table of dead letters
+ * that is tried again.  It is not held; if it is refused it is among what sink_refused
+ * says, and so are those of its key behind it, as held. */
+#define TICKET_RETRY (UINT64_C(1) << 63)
+
+static inline bool ticket_is_retry(ticket_t ticket)
+{
+    return (ticket & TICKET_RETRY) != 0;
+}
+
+/* From now on an event that Kafka can never take ends nothing: it stays in the sink until
+ * it is settled.  What comes after it under the same key, as held knows, stays likewise.
+ * Once more than attempts failures that may be its fault are its fault.  held is
+ * borrowed; NULL: such an event makes sink_serve fail. */
+void sink_dead_letters(struct sink *sink, struct held *held, unsigned attempts);
+
+/* The same as sink_put, for an event that is not for Kafka, as it was found before.
+ * Copies refusal's text.  -1: ERR_POISON beyond the limits of what is held. */
+int sink_refuse(struct sink *sink, const struct message *message, ticket_t ticket,
+                const struct refusal *refusal, struct err *err)
+    __attribute__((warn_unused_result));
+
+/* The refused and held events that only durable ones, and themselves, are before: at most
+ * max, and more than one only of less than max_bytes together, and none that is tried
+ * again.  How many; they stay there until sink_settle, sink_drop or sink_free, but may be
+ * elsewhere in memory after sink_put or sink_refuse. */
+size_t sink_refused(const struct sink *sink, struct entry **ret, size_t max,
+                    size_t max_bytes);
+
+/* What the next event will be called that enters the sink, as held knows it. */
+uint64_t sink_next(const struct sink *sink);
+
+/* How often Kafka, or we, refused an event, those that are held not counted. */
+uint64_t sink_refusals(const struct sink *sink);
+
+/* The first n of these are in the table of dead letters: they leave.  sink_done does not
+ * hand out their tickets. */
+void sink_settle(struct sink *sink, size_t n);
+
+/* The topic of an entry; absent without one. */
+struct slice sink_topic_of(const struct entry *entry);
 
 /* 1: taken (copied); 0: full, try again after sink_serve; -1: err is set, ERR_POISON
  * when Kafka can never take this message, ERR_INTERNAL when there is no memory for it:

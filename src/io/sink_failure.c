@@ -1,10 +1,13 @@
 /* sink_failure.c - what a failure means, the next producer, and what is given up; see
  * sink_state.h. */
 #include "base/must.h"
+#include "core/poison.h"
 #include "io/kafka_error.h"
 #include "io/sink_state.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
     /* librdkafka raises the fatal error of a refused batch just before its reports
@@ -20,10 +23,10 @@ static int says(int error)
 {
     if (error == 0)
         return SAYS_NOTHING;
-    switch (kafka_error_verdict(error)) {
-    case KAFKA_REBUILD:
+    switch (poison_class_of(error)) {
+    case POISON_PRODUCER:
         return SAYS_REBUILD;
-    case KAFKA_WAIT:
+    case POISON_CLUSTER:
         return SAYS_CLUSTER;
     default:
         return SAYS_MESSAGE;
@@ -54,7 +57,7 @@ void sink_fail(struct sink *sink, int error, struct topic *topic, int32_t partit
 {
     struct sink_failure *f = &sink->failure;
 
-    if (topic && kafka_error_verdict(error) == KAFKA_WAIT_TOPIC)
+    if (topic && poison_class_of(error) == POISON_TOPIC)
         suspend(sink, topic);
     if (says(error) > says(f->error)) {
         *f = (struct sink_failure){
@@ -144,14 +147,15 @@ static void name_suspects(struct sink *sink, char *text, size_t size)
                        "; table %.*s, event id %.*s at %" LSN_FMT
                        ", payload of %zu bytes",
                        SLICE_ARG(first->table), SLICE_ARG(first->event_id),
-                       LSN_ARG(first->lsn), first->payload.len);
+                       LSN_ARG(first->place.lsn), first->payload.len);
     else
         (void)snprintf(
             text, size,
             "; %zu events in the batch, of table %.*s, from id %.*s at %" LSN_FMT
             " to id %.*s at %" LSN_FMT,
             f->suspects, SLICE_ARG(first->table), SLICE_ARG(first->event_id),
-            LSN_ARG(first->lsn), SLICE_ARG(last->event_id), LSN_ARG(last->lsn));
+            LSN_ARG(first->place.lsn), SLICE_ARG(last->event_id),
+            LSN_ARG(last->place.lsn));
 }
 
 static void describe(struct sink *sink, char *text, size_t size)
@@ -205,19 +209,43 @@ static bool use_commit_times(struct sink *sink)
     return any;
 }
 
-/* The topic may have been deleted, made again, or have grown: a new producer looks at it
- * afresh.  Only a partition of the event's own choice that is missing then too is to
- * blame. */
-static int doubt_partition(struct sink *sink, struct err *err)
+static const char *reason_of(int error)
 {
-    struct entry *first = window_entry(sink->window, sink->failure.first);
+    switch (poison_class_of(error)) {
+    case POISON_SIZE:
+        return "too large";
+    case POISON_PARTITION:
+        return "no such partition";
+    case POISON_RECORD:
+        return "not a legal record";
+    default:
+        return "refused";
+    }
+}
 
-    must(sink->failure.topic);
-    if (first->partition != PARTITION_ANY && first->doubted)
+/* The one suspect is to blame. */
+static int refuse(struct sink *sink, struct err *err)
+{
+    struct sink_failure *f = &sink->failure;
+    struct refusal refusal = {.reason = reason_of(f->error),
+                              .code = kafka_error_name(f->error)};
+
+    if (!sink->held)
         return poison(sink, err);
-    first->doubted = true;
+    must(f->topic);
+    f->topic->innocent = false;
+    refusal.text = strdup(f->reason); /* without memory there is less to read */
+    return sink_refuse_entry(sink, f->first, refusal, err);
+}
+
+/* A partition may be missing because the topic was deleted, made again, or has grown: a
+ * new producer looks at it afresh. */
+static void wait_for_topic(struct sink *sink)
+{
+    must(sink->failure.topic);
+    if (poison_class_of(sink->failure.error) == POISON_PARTITION)
+        window_entry(sink->window, sink->failure.first)->doubted = true;
     suspend(sink, sink->failure.topic);
-    return 0;
 }
 
 /* Smaller batches, until one record is refused alone. */
@@ -225,10 +253,42 @@ static int halve_batches(struct sink *sink, struct err *err)
 {
     size_t half = producer_batch_bytes(sink->producer) / 2;
 
-    if (sink->failure.suspects == 1 || half == 0)
-        return poison(sink, err);
+    if (half == 0)
+        return refuse(sink, err);
     sink->batch_bytes = half;
     return 0;
+}
+
+/* The suspects travel alone.  If none of them is refused, then the batch is to blame that
+ * is refused next. */
+static int isolate(struct sink *sink, struct err *err)
+{
+    struct topic *topic = sink->failure.topic;
+
+    must(topic);
+    if (!sink->held && poison_class_of(sink->failure.error) != POISON_SIZE)
+        return poison(sink, err);
+    if (!sink->held || topic->innocent)
+        return halve_batches(sink, err);
+    topic->innocent = poison_class_of(sink->failure.error) == POISON_SIZE;
+    topic->careful_end = sink->failure.last + 1;
+    return 0;
+}
+
+static struct poison_case case_of(struct sink *sink)
+{
+    const struct sink_failure *f = &sink->failure;
+    struct poison_case c = {.error = f->error, .suspects = f->suspects};
+    const struct entry *first;
+
+    if (!f->topic)
+        return c;
+    first = window_entry(sink->window, f->first);
+    c.own_partition = first->partition != PARTITION_ANY;
+    c.doubted = first->doubted;
+    c.attempts = first->attempts;
+    c.own_time = poison_class_of(f->error) == POISON_TIME && use_commit_times(sink);
+    return c;
 }
 
 /* How the next producer differs; -1 with err set if there must be none.  *delay is set
@@ -238,23 +298,24 @@ static int learn(struct sink *sink, bool quiet, bool *delay, struct err *err)
     const struct sink_failure *f = &sink->failure;
     /* Of the producer itself, no message can be to blame. */
     bool nobody = !f->topic && says(f->error) == SAYS_MESSAGE;
+    struct poison_limits limits = {.attempts =
+                                       sink->held ? sink->attempts_max : UINT_MAX};
+    struct poison_case c = case_of(sink);
 
-    switch (nobody ? KAFKA_REBUILD : kafka_error_verdict(f->error)) {
-    case KAFKA_BAD_RECORD:
-        return poison(sink, err);
-    case KAFKA_BAD_PARTITION:
-        return doubt_partition(sink, err);
-    case KAFKA_TOO_LARGE:
-        return halve_batches(sink, err);
-    case KAFKA_BAD_TIME:
-        *delay = !use_commit_times(sink);
+    switch (nobody ? FATE_AGAIN : poison_fate(&c, &limits)) {
+    case FATE_REFUSED:
+        return refuse(sink, err);
+    case FATE_ISOLATE:
+        return isolate(sink, err);
+    case FATE_WAIT_TOPIC:
+        wait_for_topic(sink);
         break;
-    case KAFKA_WAIT_TOPIC: /* it is suspended */
+    case FATE_COMMIT_TIME: /* they have it by now */
         break;
-    case KAFKA_WAIT:
+    case FATE_WAIT:
         *delay = true;
         break;
-    case KAFKA_REBUILD:
+    case FATE_AGAIN:
         *delay = !quiet;
         break;
     }
@@ -363,9 +424,10 @@ void sink_drop(struct sink *sink)
          seq++) {
         const struct entry *entry = window_entry(sink->window, seq);
 
-        if (entry->state != ENTRY_DONE)
+        if (entry->state == ENTRY_QUEUED || entry->state == ENTRY_SENT)
             ((struct topic *)entry->topic)->entries--;
     }
+    sink_forget_refused(sink);
     window_clear(sink->window);
     sink->cursor = window_end(sink->window);
     sink->busy_topics = 0;

@@ -113,6 +113,8 @@ static enum sink_offer offer_to_partition(struct sink *sink, struct entry *entry
     }
     if (p->warm && p->in_flight == 0 && sink->now_ms - p->acked_ms > COLD_AFTER_MS)
         p->warm = false;
+    if (seq < ((struct topic *)entry->topic)->careful_end)
+        p->warm = false;
     if (p->waiting.n > 0 || (!p->warm && p->in_flight > 0))
         return hold_for_partition(sink, p, seq);
     offer = send_to(sink, entry, seq, partition);
@@ -245,6 +247,8 @@ enum sink_offer sink_offer(struct sink *sink, window_seq_t seq)
     int error;
 
     note_offered(sink, entry);
+    if (sink->held && held_keys(sink->held) > 0 && sink_must_wait(sink, seq))
+        return sink_hold_back(sink, seq);
     if (topic->suspended || topic->probing || topic->waiting.n > 0)
         return hold_for_topic(sink, topic, seq);
     if (!topic->handle && !may_ask(sink, topic))

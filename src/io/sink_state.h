@@ -4,6 +4,7 @@
  *   sink_send.c     which message may be sent now
  *   sink_gather.c   which are better sent later, together with others of their topic
  *   sink_failure.c  what a failure means, the next producer, and what is given up
+ *   sink_refuse.c   what is not for Kafka, until it is in the table of dead letters
  *
  * Each message is an entry of the window.  Those before the cursor have been offered to
  * the producer: they are sent, done, or held in a list of their topic or partition until
@@ -74,6 +75,7 @@ struct sink_failure {
 struct sink {
     struct sink_options options;
     enum sink_phase phase;
+    unsigned attempts_max; /* see sink_dead_letters */
     struct producer *producer;
     struct job *job;
     int64_t restart_ms;
@@ -94,10 +96,15 @@ struct sink {
     size_t in_flight; /* sent and not acknowledged */
     size_t probes;    /* of these, the first ones of topics, which may not exist yet */
     size_t unpushed;  /* sent since the last push, acknowledged or not */
-    bool hurry;       /* a message travels alone and others wait for it: no lingering */
     struct push push;
-    bool ebbing;   /* see sink_ebb */
-    bool dropping; /* the producer being destroyed still borrows from the window */
+    struct held *held; /* NULL: there is no table of dead letters */
+    size_t refused;    /* entries of the window that are for that table */
+    uint64_t refusals;
+    bool hurry;      /* a message travels alone and others wait for it: no lingering */
+    bool up;         /* Kafka answers */
+    bool ebbing;     /* see sink_ebb */
+    bool dropping;   /* the producer being destroyed still borrows from the window */
+    struct err stop; /* why sink_serve is to fail */
 
     ticket_t *acked; /* a ring: as many as the window has entries */
     size_t acked_cap;
@@ -107,9 +114,8 @@ struct sink {
     int64_t now_ms;
     int64_t progress_ms; /* the last acknowledgement, or when the window was empty */
     int64_t check_ms;
-    bool up;
-    int trouble; /* the last error that was told, 0 when Kafka is up */
     int64_t trouble_ms;
+    int trouble;      /* the last error that was told, 0 when Kafka is up */
     int failure_told; /* the last failure of no topic that was told */
     int64_t failure_told_ms;
     int64_t stall_told_ms;
@@ -118,7 +124,8 @@ struct sink {
 
 static inline bool sink_may_offer(const struct sink *sink)
 {
-    return sink->phase == SINK_RUNNING && sink->failure.error == 0 && !sink->ebbing;
+    return sink->phase == SINK_RUNNING && sink->failure.error == 0 && !sink->ebbing &&
+           sink->stop.class == ERR_NONE;
 }
 
 static inline struct slice sink_topic_name(const struct topic *topic)
@@ -137,7 +144,8 @@ void sink_on_log(void *arg, int level, const char *text);
 enum sink_offer {
     OFFER_SENT,
     OFFER_HELD,   /* in a list, until an acknowledgement */
-    OFFER_FAILED, /* sink->failure is set */
+    OFFER_ASIDE,  /* it is not for Kafka */
+    OFFER_FAILED, /* sink->failure or sink->stop is set */
 };
 enum sink_offer sink_offer(struct sink *sink, window_seq_t seq);
 void sink_hold(struct sink *sink, struct waiting *waiting, window_seq_t seq);
@@ -169,6 +177,21 @@ uint64_t sink_widest(uint64_t memory_bytes);
 bool sink_widen(struct sink *sink);
 /* No more than usual, as soon as that is enough for what is pending. */
 void sink_narrow(struct sink *sink);
+
+/* sink_refuse.c */
+/* The entry, queued or sent and failed, is not for Kafka.  refusal is moved.  -1 with err
+ * set: no more may be held. */
+int sink_refuse_entry(struct sink *sink, window_seq_t seq, struct refusal refusal,
+                      struct err *err) __attribute__((warn_unused_result));
+/* Another event of its key is refused: then it waits in the table, too. */
+bool sink_must_wait(const struct sink *sink, window_seq_t seq);
+enum sink_offer sink_hold_back(struct sink *sink, window_seq_t seq);
+/* All that were refused are forgotten. */
+void sink_forget_refused(struct sink *sink);
+
+/* sink.c: as sink_put, with the size judged; *ret names the new entry. */
+int sink_add(struct sink *sink, const struct message *message, ticket_t ticket,
+             window_seq_t *ret, struct err *err) __attribute__((warn_unused_result));
 
 /* sink_failure.c */
 /* Remembers a failure.  topic is NULL when the producer itself failed. */

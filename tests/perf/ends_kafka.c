@@ -120,12 +120,6 @@ int producer_send(struct producer *producer, struct producer_topic *topic,
 
 /* ---- no error comes from here ------------------------------------------------------ */
 
-enum kafka_verdict kafka_error_verdict(int error)
-{
-    (void)error;
-    abort();
-}
-
 const char *kafka_error_name(int error)
 {
     (void)error;

@@ -32,34 +32,10 @@ static void every_error_that_librdkafka_knows_has_a_row_of_its_name(void **state
     assert_int_equal(known, KNOWN);
 }
 
-static enum poison_class as_class(enum kafka_verdict verdict)
-{
-    static const enum poison_class classes[] = {
-        [KAFKA_REBUILD] = POISON_PRODUCER,        [KAFKA_WAIT] = POISON_CLUSTER,
-        [KAFKA_WAIT_TOPIC] = POISON_TOPIC,        [KAFKA_TOO_LARGE] = POISON_SIZE,
-        [KAFKA_BAD_TIME] = POISON_TIME,           [KAFKA_BAD_RECORD] = POISON_RECORD,
-        [KAFKA_BAD_PARTITION] = POISON_PARTITION,
-    };
-
-    return classes[verdict];
-}
-
-static void what_the_sink_does_about_an_error_agrees(void **state)
-{
-    (void)state;
-    for (int error = -200; error <= LAST_OF_OLDEST; error++) {
-        enum poison_class verdict = as_class(kafka_error_verdict(error));
-
-        if (poison_is_known(error) && verdict != POISON_CLUSTER)
-            assert_int_equal(poison_class_of(error), verdict);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_error_that_librdkafka_knows_has_a_row_of_its_name),
-        cmocka_unit_test(what_the_sink_does_about_an_error_agrees),
     };
 
     return cmocka_run_group_tests_name("poison", tests, NULL, NULL);

@@ -129,35 +129,13 @@ static void an_unknown_property_is_refused_with_its_name(void **state)
     assert_non_null(strstr(err.text, "no.such.property"));
 }
 
-static void each_error_has_its_verdict(void **state)
+static void errors_have_their_names_and_cures(void **state)
 {
-    static const struct {
-        rd_kafka_resp_err_t error;
-        enum kafka_verdict verdict;
-    } cases[] = {
-        {RD_KAFKA_RESP_ERR__FATAL, KAFKA_REBUILD},
-        {RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE, KAFKA_REBUILD},
-        {RD_KAFKA_RESP_ERR__PURGE_QUEUE, KAFKA_REBUILD},
-        {RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID, KAFKA_REBUILD},
-        {RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, KAFKA_WAIT_TOPIC},
-        {RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, KAFKA_WAIT_TOPIC},
-        {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, KAFKA_TOO_LARGE},
-        {RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP, KAFKA_BAD_TIME},
-        {RD_KAFKA_RESP_ERR_INVALID_RECORD, KAFKA_BAD_RECORD},
-        {RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION, KAFKA_BAD_RECORD},
-        {RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, KAFKA_BAD_PARTITION},
-        {RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED, KAFKA_WAIT},
-        {RD_KAFKA_RESP_ERR__TRANSPORT, KAFKA_WAIT},
-        /* what the table does not have waits */
-        {RD_KAFKA_RESP_ERR_UNKNOWN, KAFKA_WAIT},
-        {RD_KAFKA_RESP_ERR__QUEUE_FULL, KAFKA_WAIT},
-    };
-
     (void)state;
-    for (size_t i = 0; i < COUNT(cases); i++)
-        assert_int_equal(kafka_error_verdict(cases[i].error), cases[i].verdict);
     assert_string_equal(kafka_error_name(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED),
                         "TOPIC_AUTHORIZATION_FAILED");
+    assert_non_null(
+        strstr(kafka_error_cure(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART), "create"));
     assert_string_equal(kafka_error_cure(RD_KAFKA_RESP_ERR_UNKNOWN), "");
 }
 
@@ -170,7 +148,7 @@ int main(void)
         cmocka_unit_test(a_start_says_nothing),
         cmocka_unit_test(scram_needs_a_librdkafka_that_can_do_it),
         cmocka_unit_test(an_unknown_property_is_refused_with_its_name),
-        cmocka_unit_test(each_error_has_its_verdict),
+        cmocka_unit_test(errors_have_their_names_and_cures),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

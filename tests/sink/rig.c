@@ -134,7 +134,7 @@ int rig_offer(struct rig *rig, struct message message)
     if (!message.payload.ptr)
         message.payload = slice_of(value);
     message.event_id = slice_of(value);
-    message.lsn = rig->next;
+    message.place.lsn = rig->next;
     rc = sink_put(rig->sink, &message, rig->next, &err);
     if (rc == 1)
         rig->next++;

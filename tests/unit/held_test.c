@@ -8,7 +8,7 @@
 #define S(text) slice_of(text)
 
 static const struct slice none = {NULL, 0};
-static const struct held_limits ample = {1000, 10000, 1 << 20};
+static const struct held_limits ample = {1000, 10000, 1 << 20, false};
 
 static struct place at(unsigned n)
 {
@@ -220,7 +220,7 @@ static void a_key_that_waits_for_its_row_holds_when_another_event_is_refused(voi
 
 static void limits_stop_what_is_new_and_not_what_is_in_the_table(void **state)
 {
-    struct held *held = held_new((struct held_limits){2, 4, 20});
+    struct held *held = held_new((struct held_limits){2, 4, 20, false});
 
     (void)state;
     add(held, "a", 1);
@@ -285,7 +285,7 @@ enum { MODEL_KEYS = 300, MODEL_STEPS = 20000 };
 
 static void any_sequence_holds_as_a_count_for_each_key_does(void **state)
 {
-    struct held *held = held_new((struct held_limits){5, 600, 1 << 20});
+    struct held *held = held_new((struct held_limits){5, 600, 1 << 20, false});
     unsigned counts[MODEL_KEYS] = {0};
     unsigned total = 0;
     uint64_t random = 88172645463325252u;

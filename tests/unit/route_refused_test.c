@@ -179,7 +179,7 @@ static void people_learn_which_event_it_was(void **state)
     assert_bytes(b.message.event_id, "6f1c1f5e-0b5a-4c57-9d3a-1d1f4d2f7a10");
     assert_bytes(b.message.event_type, "OrderPlaced");
     assert_bytes(b.message.aggregate_id, "42");
-    assert_int_equal(b.message.lsn, 0x1600000A8);
+    assert_int_equal(b.message.place.lsn, 0x1600000A8);
     assert_null(strstr(b.err.text, "secret"));
     row_set(&row, "id", NULL);
     assert_int_equal(route(&b, &row), ROUTE_POISON);

@@ -23,7 +23,7 @@ static void a_row_of_the_default_table_becomes_a_record(void **state)
     assert_bytes(b.message.event_id, "6f1c1f5e-0b5a-4c57-9d3a-1d1f4d2f7a10");
     assert_bytes(b.message.event_type, "OrderPlaced");
     assert_bytes(b.message.aggregate_id, "42");
-    assert_int_equal(b.message.lsn, 0x1600000A8);
+    assert_int_equal(b.message.place.lsn, 0x1600000A8);
     row_done(&row);
     bench_done(&b);
 }

@@ -136,7 +136,7 @@ static int write_end(struct err *err)
 static int load(char **argv, struct err *err)
 {
     struct config config = {.postgres.slot = argv[2], .dead_letters.schema = words};
-    struct held *held = held_new((struct held_limits){1, 1, 1});
+    struct held *held = held_new((struct held_limits){1, 1, 1, false});
     struct pg *sql = pg_connect(argv[1], PG_SQL, err);
     int rc = sql ? letters_load(sql, &config, 0x200000000u, held, err) : -1;
     bool has_end;
