@@ -1,6 +1,7 @@
 /* relay.c - the loop; see relay_state.h. */
 #include "app/relay.h"
 
+#include "app/letters.h"
 #include "app/load.h"
 #include "app/relay_state.h"
 #include "base/clock.h"
@@ -23,7 +24,7 @@ enum {
     CONNECT_MAX_MS = 10000,
     TELL_EVERY_MS = 60000,
     LONGEST_POLL_MS = 60000,
-    JOBS = 5,
+    JOBS = 6,
     PAUSE_PART =
         3, /* of the patience with the server: 10 s at first, wal_sender_timeout */
 };
@@ -58,6 +59,7 @@ static void reload(struct relay *relay)
         return;
     }
     relay_watch_now(relay);
+    relay_letters_reset(relay);
     log_init(config->relay.log_level, config->relay.log_format);
     relay->shutdown_timeout_ms = config->relay.shutdown_timeout_ms;
     config_free(config);
@@ -94,6 +96,10 @@ static void take_acks(struct relay *relay)
     int rc = sink_serve(relay->sink, relay->now_ms, &err);
 
     while (sink_done(relay->sink, &ticket)) {
+        if (ticket_is_retry(ticket)) {
+            relay_letters_arrived(relay, ticket);
+            continue;
+        }
         ledger_ack(relay->ledger, ticket);
         relay->acked = true;
     }
@@ -126,7 +132,8 @@ struct jobs {
 static struct jobs jobs_of(const struct relay *relay)
 {
     return (struct jobs){{relay->job, relay->ping.job, relay->inquiry.job,
-                          relay->watch.job, relay->memo.job}};
+                          relay->watch.job, relay->memo.job,
+                          relay->letters ? relay->letters->job : NULL}};
 }
 
 static nfds_t job_fds(const struct relay *relay, struct pollfd *ret)
@@ -161,16 +168,23 @@ static void wait_for_any(struct relay *relay)
 {
     int64_t before = relay->now_ms;
     int timeout = timeout_of(relay);
-    struct pollfd fds[2 + SINK_FDS + JOBS];
+    struct pollfd fds[2 + SINK_FDS + LETTERS_FDS + JOBS];
     nfds_t n = 0;
+    nfds_t letters;
+    nfds_t after;
 
     fds[n++] = (struct pollfd){relay->signal_fd, POLLIN, 0};
     n += sink_fds(relay->sink, fds + n);
     if (relay->source)
         fds[n++] = source_fd(relay->source, relay_awaits_input(relay));
+    letters = n;
+    n += relay_letters_fds(relay, fds + n);
+    after = n;
     n += job_fds(relay, fds + n);
     must(poll(fds, n, timeout) >= 0 || errno == EINTR);
     relay->now_ms = clock_mono_ms();
+    for (nfds_t i = letters; i < after; i++)
+        relay_letters_polled(relay, &fds[i]);
     note_pause(relay, relay->now_ms - before - timeout);
 }
 
@@ -198,6 +212,7 @@ static void turn(struct relay *relay)
     case STOPPED:
         break;
     }
+    relay_serve_letters(relay);
 }
 
 /* ---- life ------------------------------------------------------------------------ */
@@ -222,7 +237,7 @@ static int open_relay(struct relay *relay, struct err *err)
         return err_set(err, ERR_INTERNAL, "out of memory for %d transactions",
                        MAX_TRANSACTIONS);
     relay->publisher = (struct publisher){.ledger = relay->ledger, .sink = relay->sink};
-    return 0;
+    return relay_letters_open(relay, err);
 }
 
 /* False: one still runs. */
@@ -245,6 +260,7 @@ static bool finish_jobs(const struct relay *relay)
 static bool close_relay(struct relay *relay)
 {
     sink_free(relay->sink);
+    relay->sink = NULL;
     ledger_free(relay->ledger);
     if (relay->signal_fd >= 0)
         signals_close(relay->signal_fd);
@@ -254,6 +270,7 @@ static bool close_relay(struct relay *relay)
     family_done(&relay->inquiry.family);
     memo_writer_done(&relay->memo.writer);
     relay_close_stream(relay);
+    relay_letters_close(relay);
     return true;
 }
 

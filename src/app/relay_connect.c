@@ -71,6 +71,7 @@ void relay_close_stream(struct relay *relay)
     relay->inquiry.awaited = false;
     relay->watch.awaited = false;
     relay->memo.kept = false;
+    relay_letters_end(relay);
     publish_forget(&relay->publisher);
     router_free(relay->publisher.router);
     relay->publisher.router = NULL;
@@ -124,6 +125,7 @@ static void stream(struct relay *relay)
     struct connection *c = &relay->connection;
     lsn_t start =
         history_start(&relay->history, &c->history, ledger_flushed(relay->ledger));
+    int pid = pg_backend_pid(c->replication);
     lsn_t from = start > c->server->confirmed_flush ? start : c->server->confirmed_flush;
     struct err err = {0};
 
@@ -141,6 +143,7 @@ static void stream(struct relay *relay)
     relay_warn(c->server);
     relay_watch_later(relay);
     relay_memo_begin(relay);
+    relay_letters_begin(relay, pid, from);
     log_event(LOG_INFO, NULL, "streaming from slot %s at %" LSN_FMT,
               relay->config->postgres.slot, LSN_ARG(from));
 }

@@ -6,6 +6,8 @@
  *   relay_family.c   STREAMING: a row of a table that was made meanwhile
  *   relay_watch.c    STREAMING: is everything on the server still as it must be?
  *   relay_memo.c     STREAMING: the position is written down before it is told
+ *   relay_letters.c  STREAMING, DRAINING: what Kafka does not take, into its table
+ *   relay_retry.c    STREAMING: from there to Kafka after all
  *   relay_stop.c     DRAINING, ENDING
  *
  *   CONNECTING ──> STREAMING ──> DRAINING ──> ENDING ──> STOPPED
@@ -31,6 +33,7 @@
 #include "io/sink.h"
 #include "io/source.h"
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -107,6 +110,7 @@ struct relay {
     struct inquiry inquiry;
     struct watch watch;
     struct memo_keeper memo;
+    struct letters *letters; /* NULL: on_poison = stop */
 
     /* stopping */
     bool stop;
@@ -166,6 +170,25 @@ lsn_t relay_tellable(struct relay *relay);
 /* Everything that is flushed may be told, or never will be. */
 bool relay_memo_is_settled(const struct relay *relay);
 int64_t relay_memo_deadline(const struct relay *relay);
+
+/* relay_letters.c */
+int relay_letters_open(struct relay *relay, struct err *err)
+    __attribute__((warn_unused_result));
+void relay_letters_close(struct relay *relay);
+void relay_letters_begin(struct relay *relay, int walsender_pid, lsn_t from);
+void relay_letters_end(struct relay *relay); /* the stream is over */
+void relay_serve_letters(struct relay *relay);
+/* May changes be taken?  Not before it is known what the table holds. */
+bool relay_letters_ready(const struct relay *relay);
+/* Nothing is under way that a ticket waits for. */
+bool relay_letters_settled(const struct relay *relay);
+void relay_letters_reset(struct relay *relay); /* somebody says that all is mended */
+/* A message of the table's is in Kafka, see TICKET_RETRY. */
+void relay_letters_arrived(struct relay *relay, ticket_t ticket);
+enum { LETTERS_FDS = 1 };
+size_t relay_letters_fds(const struct relay *relay, struct pollfd *fds);
+void relay_letters_polled(struct relay *relay, const struct pollfd *fd);
+int64_t relay_letters_deadline(const struct relay *relay);
 
 /* relay_stop.c */
 /* No more changes are taken; what is under way gets shutdown_timeout. */

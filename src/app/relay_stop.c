@@ -50,7 +50,7 @@ void relay_serve_draining(struct relay *relay)
     bool late = relay->now_ms >= relay->stop_by_ms;
 
     if (!late && (waits_for_commit(relay) || waits_for_acks(relay) ||
-                  !relay_memo_is_settled(relay)))
+                  !relay_letters_settled(relay) || !relay_memo_is_settled(relay)))
         return;
     if (late)
         log_event(

@@ -16,7 +16,7 @@ enum {
  * transaction, so that a restart does not publish its beginning twice. */
 bool relay_is_reading(const struct relay *relay)
 {
-    if (relay->has_change)
+    if (relay->has_change || !relay_letters_ready(relay))
         return false;
     if (relay->phase == STREAMING)
         return true;
@@ -268,6 +268,7 @@ int64_t relay_stream_deadline(const struct relay *relay)
         clock_min(source_deadline(relay->source), relay_watch_deadline(relay));
 
     deadline = clock_min(deadline, relay_memo_deadline(relay));
+    deadline = clock_min(deadline, relay_letters_deadline(relay));
     if (relay_is_reading(relay) && relay->drained)
         return relay_awaits_input(relay) ? deadline
                                          : clock_min(deadline, relay->nap_until_ms);

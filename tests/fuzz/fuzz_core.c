@@ -154,6 +154,23 @@ void sink_leave(struct sink *sink)
     (void)sink;
 }
 
+/* There is no table of dead letters here. */
+int sink_refuse(struct sink *sink, const struct message *m, ticket_t ticket,
+                const struct refusal *refusal, struct err *err)
+{
+    (void)sink;
+    (void)m;
+    (void)ticket;
+    (void)refusal;
+    (void)err;
+    abort();
+}
+
+uint64_t sink_next(const struct sink *sink)
+{
+    return window_end(sink->window);
+}
+
 static void acknowledge(struct sink *sink, struct ledger *ledger, window_seq_t seq)
 {
     struct entry *e = window_entry(sink->window, seq);

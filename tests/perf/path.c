@@ -173,15 +173,18 @@ static void open_relay(struct relay *relay, const struct config *config,
     p->router = router_new(config, &tables->catalog, (struct router_options){0}, &err);
     p->ledger = ledger_new(MAX_TRANSACTIONS, LSN_NONE);
     p->sink = sink_new(&sink, &err);
+    p->held = held_new((struct held_limits){1, 1, 1, false}); /* nothing is held */
     relay->source = slot_open(ends_pg(frames), &slot, relay->now_ms, &err);
-    if (!p->router || !p->ledger || !p->sink || !relay->source)
+    if (!p->router || !p->ledger || !p->sink || !p->held || !relay->source)
         stop("open", &err);
+    sink_dead_letters(p->sink, p->held, 1);
 }
 
 static void close_relay(struct relay *relay)
 {
     source_free(relay->source);
     sink_free(relay->publisher.sink);
+    held_free(relay->publisher.held);
     ledger_free(relay->publisher.ledger);
     router_free(relay->publisher.router);
 }

@@ -1,0 +1,130 @@
+/* letters.h - what the files of the relay that deal with dead letters share; nobody else
+ * includes it.
+ *
+ *   letters_link.c   the connection, and what the table holds already
+ *   letters_row.c    a refused entry as a row
+ *   relay_letters.c  the writer's connection; rows in, their tickets to the ledger
+ *   relay_retry.c    rows that are tried again, and those they held back
+ *
+ * docs/decisions/0015-dead-letters.md says how it works. */
+#ifndef WALRELAY_APP_LETTERS_H
+#define WALRELAY_APP_LETTERS_H
+
+#include "core/backoff.h"
+#include "core/breaker.h"
+#include "core/held.h"
+#include "core/window.h"
+#include "io/deadletters.h"
+#include "io/job.h"
+
+/* A connection in the making. */
+struct letters_link {
+    const struct config *config;
+    int walsender_pid;
+    lsn_t from;
+    struct held *held; /* to be loaded, or NULL: it is */
+    struct pg *pg;     /* what came of it, or NULL with err set */
+    struct err err;
+};
+
+enum letters_op {
+    OP_NONE,
+    OP_WRITE,
+    OP_END,
+    OP_DUE,
+    OP_RESOLVE,
+    OP_FAIL,
+    OP_COUNT,
+};
+
+enum retry_state {
+    RETRY_WAITS,   /* not in the sink yet */
+    RETRY_SENT,    /* in the sink */
+    RETRY_ARRIVED, /* in Kafka */
+    RETRY_ENDING,  /* the same, and the statement is under way that says so */
+    RETRY_REFUSED, /* see failure */
+    RETRY_OVER,
+};
+
+/* What the message of a row borrows from; the sink does so until it has left. */
+struct retry_bytes {
+    char *block;
+    struct header *headers;
+};
+
+/* Rows that are tried again, as deadletters_due found them. */
+struct retry {
+    struct pg_result *rows; /* NULL: none */
+    int n;
+    int left; /* not over */
+    enum retry_state states[DEADLETTERS_MAX];
+    struct retry_bytes bytes[DEADLETTERS_MAX];
+    int64_t due_ms; /* when to look for more */
+    bool changed;   /* somebody has changed the table */
+    int failed;     /* the row whose failure is to be written; -1: none */
+    struct refusal refusal;
+    char why[ERR_TEXT_MAX];
+};
+
+struct letters {
+    struct held *held;
+    struct breaker *breaker;
+    uint64_t refusals; /* that the breaker has counted */
+    int64_t open_told_ms;
+
+    bool on;     /* there is a stream, and a table for it */
+    bool loaded; /* held is as the table: changes may be routed */
+    int walsender_pid;
+    lsn_t from; /* where the stream begins */
+    struct letters_link link;
+    struct job *job;
+    bool awaited; /* false: the stream that wanted the connection is gone */
+    struct deadletters *writer;
+    bool readable; /* its connection has something for us */
+
+    enum letters_op op; /* under way */
+    size_t n;           /* its rows */
+    bool ended[DEADLETTERS_MAX];
+    struct entry *entries[DEADLETTERS_MAX];
+    struct message messages[DEADLETTERS_MAX];
+    struct dead_letter rows[DEADLETTERS_MAX];
+
+    struct retry retry;
+    struct backoff backoff;
+    int64_t at_ms; /* not before, after a failure */
+    bool failing;
+    int64_t told_ms;
+    char told[ERR_TEXT_MAX];
+};
+
+/* For a job, with a struct letters_link; blocks. */
+void letters_connect(void *arg);
+
+struct relay;
+
+/* Jitter needs no better source than the clock. */
+uint64_t relay_random(const struct relay *relay);
+
+/* letters_row.c: the row of a refused entry.  Borrows from it, and from message, which is
+ * filled. */
+struct dead_letter relay_letter(const struct relay *relay, const struct entry *entry,
+                                struct message *message);
+
+/* Until an event that failed so often is tried again. */
+int64_t relay_retry_delay(const struct relay *relay, unsigned attempts);
+
+/* relay_retry.c */
+/* There is a new connection. */
+void relay_retry_begin(struct relay *relay);
+/* All is forgotten, also by the sink. */
+void relay_retry_done(struct letters *letters);
+/* Hands rows to the sink, takes refused ones back from it. */
+void relay_retry_serve(struct relay *relay);
+/* The next statement; false: there is nothing to do now.  -1 with err set. */
+int relay_retry_ask(struct relay *relay, struct err *err)
+    __attribute__((warn_unused_result));
+void relay_retry_answered(struct relay *relay, enum letters_op op);
+bool relay_retry_is_settled(const struct relay *relay);
+int64_t relay_retry_deadline(const struct relay *relay);
+
+#endif
