@@ -2,9 +2,17 @@
 
 #include "unit.h"
 
+static struct breaker *make(size_t limit, int64_t window_ms)
+{
+    struct breaker *breaker = breaker_new(limit, window_ms);
+
+    assert_non_null(breaker);
+    return breaker;
+}
+
 static void one_more_than_the_limit_within_the_window_opens_it(void **state)
 {
-    struct breaker *breaker = breaker_new(3, 1000);
+    struct breaker *breaker = make(3, 1000);
 
     (void)state;
     for (int64_t t = 0; t < 3; t++) {
@@ -18,7 +26,7 @@ static void one_more_than_the_limit_within_the_window_opens_it(void **state)
 
 static void as_many_in_a_longer_time_do_not(void **state)
 {
-    struct breaker *breaker = breaker_new(3, 1000);
+    struct breaker *breaker = make(3, 1000);
 
     (void)state;
     for (int64_t t = 0; t < 50; t++)
@@ -29,7 +37,7 @@ static void as_many_in_a_longer_time_do_not(void **state)
 
 static void any_window_counts_and_not_those_of_a_clock(void **state)
 {
-    struct breaker *breaker = breaker_new(3, 1000);
+    struct breaker *breaker = make(3, 1000);
     static const int64_t times[] = {0, 900, 950, 990, 1850};
 
     (void)state;
@@ -41,7 +49,7 @@ static void any_window_counts_and_not_those_of_a_clock(void **state)
 
 static void it_stays_open_until_it_is_reset(void **state)
 {
-    struct breaker *breaker = breaker_new(1, 1000);
+    struct breaker *breaker = make(1, 1000);
 
     (void)state;
     breaker_count(breaker, 0);
@@ -57,7 +65,7 @@ static void it_stays_open_until_it_is_reset(void **state)
 
 static void without_a_limit_it_never_opens(void **state)
 {
-    struct breaker *breaker = breaker_new(0, 1000);
+    struct breaker *breaker = make(0, 1000);
 
     (void)state;
     for (int i = 0; i < 1000; i++)

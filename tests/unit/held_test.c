@@ -10,6 +10,14 @@
 static const struct slice none = {NULL, 0};
 static const struct held_limits ample = {1000, 10000, 1 << 20, false};
 
+static struct held *make(struct held_limits limits)
+{
+    struct held *held = held_new(limits);
+
+    assert_non_null(held);
+    return held;
+}
+
 static struct place at(unsigned n)
 {
     return (struct place){.lsn = 0x1000 + 8 * (lsn_t)n, .number = 1, .commit_us = 7};
@@ -52,7 +60,7 @@ static void resolve(struct held *held, const char *key)
 
 static void only_the_key_of_a_refused_event_is_held(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
 
     (void)state;
     assert_true(held_is_empty(held));
@@ -66,7 +74,7 @@ static void only_the_key_of_a_refused_event_is_held(void **state)
 
 static void what_stands_before_a_refused_event_is_not_held(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
 
     (void)state;
     add(held, "a", 7);
@@ -83,7 +91,7 @@ static void what_stands_before_a_refused_event_is_not_held(void **state)
 
 static void a_key_is_that_of_its_topic(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
 
     (void)state;
     assert_int_equal(held_add(held, S("ab"), S("c"), 1), HELD_TAKEN);
@@ -95,7 +103,7 @@ static void a_key_is_that_of_its_topic(void **state)
 
 static void an_empty_key_is_a_key_and_an_absent_one_holds_nothing(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
 
     (void)state;
     assert_int_equal(held_add(held, S("t"), none, 1), HELD_TAKEN);
@@ -113,7 +121,7 @@ static void an_empty_key_is_a_key_and_an_absent_one_holds_nothing(void **state)
 
 static void a_key_is_free_when_its_last_row_is_resolved(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
 
     (void)state;
     add(held, "a", 1);
@@ -128,7 +136,7 @@ static void a_key_is_free_when_its_last_row_is_resolved(void **state)
 
 static void a_row_that_comes_again_is_known_once_whatever_its_state(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
 
     (void)state;
     load(held, "a", 1, true, true);
@@ -145,7 +153,7 @@ static void a_row_that_comes_again_is_known_once_whatever_its_state(void **state
 
 static void the_whole_place_names_a_row(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
     struct place other[] = {at(1), at(1), at(2)};
     bool has_end;
 
@@ -161,7 +169,7 @@ static void the_whole_place_names_a_row(void **state)
 
 static void what_comes_again_from_before_the_refused_event_is_published(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
 
     (void)state;
     load(held, "a", 5, true, true);
@@ -179,7 +187,7 @@ static void what_comes_again_from_before_the_refused_event_is_published(void **s
 static void
 a_refused_event_that_does_not_come_again_holds_from_the_beginning(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
 
     (void)state;
     load(held, "a", 1, true, false);
@@ -191,7 +199,7 @@ a_refused_event_that_does_not_come_again_holds_from_the_beginning(void **state)
 
 static void a_key_that_is_resolved_before_its_row_comes_again_stays_free(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
 
     (void)state;
     load(held, "a", 5, true, true);
@@ -206,7 +214,7 @@ static void a_key_that_is_resolved_before_its_row_comes_again_stays_free(void **
 
 static void a_key_that_waits_for_its_row_holds_when_another_event_is_refused(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
 
     (void)state;
     load(held, "a", 5, true, true);
@@ -220,7 +228,7 @@ static void a_key_that_waits_for_its_row_holds_when_another_event_is_refused(voi
 
 static void limits_stop_what_is_new_and_not_what_is_in_the_table(void **state)
 {
-    struct held *held = held_new((struct held_limits){2, 4, 20, false});
+    struct held *held = make((struct held_limits){2, 4, 20, false});
 
     (void)state;
     add(held, "a", 1);
@@ -240,7 +248,7 @@ static void limits_stop_what_is_new_and_not_what_is_in_the_table(void **state)
 
 static void clearing_forgets_all(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
 
     (void)state;
     load(held, "a", 1, true, true);
@@ -254,7 +262,7 @@ static void clearing_forgets_all(void **state)
 
 static void a_recount_frees_the_keys_that_somebody_has_resolved(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
 
     (void)state;
     for (unsigned n = 0; n < 3; n++)
@@ -285,7 +293,7 @@ enum { MODEL_KEYS = 300, MODEL_STEPS = 20000 };
 
 static void any_sequence_holds_as_a_count_for_each_key_does(void **state)
 {
-    struct held *held = held_new((struct held_limits){5, 600, 1 << 20, false});
+    struct held *held = make((struct held_limits){5, 600, 1 << 20, false});
     unsigned counts[MODEL_KEYS] = {0};
     unsigned total = 0;
     uint64_t random = 88172645463325252u;
@@ -321,7 +329,7 @@ static void any_sequence_holds_as_a_count_for_each_key_does(void **state)
 
 static void many_rows_that_come_again_are_all_found(void **state)
 {
-    struct held *held = held_new(ample);
+    struct held *held = make(ample);
     char key[16];
 
     (void)state;
