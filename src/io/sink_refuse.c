@@ -163,11 +163,13 @@ static void forget(struct sink *sink, struct entry *entry)
 
 void sink_settle(struct sink *sink, size_t n)
 {
-    window_seq_t seq = window_begin(sink->window);
+    for (window_seq_t seq = window_begin(sink->window); n > 0; seq++) {
+        struct entry *entry;
 
-    for (; n > 0; seq++) {
-        struct entry *entry = window_entry(sink->window, seq);
-
+        if (seq <
+            window_begin(sink->window)) /* what was done behind one has left with it */
+            seq = window_begin(sink->window);
+        entry = window_entry(sink->window, seq);
         if (entry->state != ENTRY_REFUSED)
             continue;
         forget(sink, entry);

@@ -346,3 +346,32 @@ def test_without_the_table_of_dead_letters_an_event_that_kafka_refuses_stops_the
     relay = lab.running_relay(settings())
     small(lab, "k", 1, "no such/topic")
     assert relay.wait_exit() == 65
+
+
+# -------------------------------------------------------------------------------- a storm
+
+
+def test_dead_letters_keep_the_order_of_every_key_while_the_relay_is_killed_again_and_again(letters: Lab) -> None:
+    relay = letters.running_relay(settings(retry_initial="500ms", retry_max="2s", max_attempts="3"))
+    ids: list[str] = []
+    for kill in range(4):
+        for n in range(60):
+            key = f"k{n % 7}"
+            ids.append(big(letters, key) if n % 13 == 5 else small(letters, key, n))
+        wait_until(lambda: len(states(letters)) > 20 * kill, 60, lambda: f"{len(states(letters))} dead letters")
+        relay.kill()
+        relay.start()
+    letters.wait_confirmed(90)
+    mend(letters)
+    ids += [small(letters, f"k{n % 7}", n) for n in range(30)]
+    wait_until(lambda: retried(letters, relay), 90, lambda: f"{states(letters)}")
+    letters.checker.commit(*ids)
+    letters.verify()
+
+
+def retried(lab: Lab, relay: Relay) -> bool:
+    """Nothing is unresolved; what was tried too often before the topic was mended is tried again."""
+    left = [state for state in states(lab).values() if state in UNRESOLVED]
+    if "dead" in left:
+        command(relay, "retry", "--all")
+    return not left

@@ -159,6 +159,26 @@ static void a_dead_letter_that_is_refused_again_keeps_those_behind_it(void **sta
     end(rig, held);
 }
 
+static void dead_letters_with_others_between_them_are_settled_together(void **state)
+{
+    static const struct refusal refusal = {.reason = "not publishable"};
+    struct held *held;
+    struct rig *rig = rig_with(&held, 0);
+    struct entry *entries[100];
+    struct message message = rig_message("events", NULL);
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(
+            sink_refuse(rig->sink, &message, rig->next++, &refusal, &rig->err), 1);
+        rig_put(rig, "events", "k", 3);
+    }
+    run_until_refused(rig, 3, entries);
+    sink_settle(rig->sink, 3);
+    assert_int_equal(sink_pending(rig->sink), 0);
+    end(rig, held);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +187,7 @@ int main(void)
         cmocka_unit_test(
             a_batch_that_is_too_large_of_records_that_are_not_makes_no_dead_letter),
         cmocka_unit_test(a_dead_letter_that_is_refused_again_keeps_those_behind_it),
+        cmocka_unit_test(dead_letters_with_others_between_them_are_settled_together),
     };
 
     return cmocka_run_group_tests_name("dead letters of the sink", tests, NULL, NULL);
