@@ -393,12 +393,14 @@ void producer_poll(struct producer *producer)
     }
 }
 
-bool producer_push(struct producer *producer)
+void producer_push(struct producer *producer)
 {
-    uint64_t before = atomic_load(&producer->requests);
-
     (void)rd_kafka_flush(producer->rk, 1);
-    return atomic_load(&producer->requests) != before;
+}
+
+uint64_t producer_requests(const struct producer *producer)
+{
+    return atomic_load(&producer->requests);
 }
 
 void producer_purge(struct producer *producer)

@@ -56,9 +56,12 @@ int producer_fd(const struct producer *producer);
 void producer_poll(struct producer *producer);
 
 /* Sends what waits for linger.ms now.  Waits up to a millisecond, as rd_kafka_flush
- * with 0 gives up before its threads wake.  Runs callbacks.  False: nothing was sent; on
- * a busy machine these threads may sleep longer than that. */
-bool producer_push(struct producer *producer) __attribute__((warn_unused_result));
+ * with 0 gives up before its threads wake.  Runs callbacks.  On a busy machine these
+ * threads may sleep longer than that, and nothing is sent, or not for all partitions. */
+void producer_push(struct producer *producer);
+
+/* How many produce requests have been sent, one partition's messages in each. */
+uint64_t producer_requests(const struct producer *producer);
 
 /* What no request carries yet will not be sent; each such message gets its report, with
  * an error, soon.  The producer is of no further use: the numbers of its messages have a

@@ -368,15 +368,20 @@ bool sink_done(struct sink *sink, ticket_t *ret)
     return true;
 }
 
-/* librdkafka's threads may sleep through a push on a busy machine, all or one of them:
- * again at once if nothing was sent, else at growing distances. */
+/* librdkafka's threads may sleep through a push on a busy machine, or send one request
+ * and not that of the next partition: again at once until as many have left as there are
+ * partitions, and then at growing distances. */
 static void push(struct sink *sink)
 {
     struct push *p = &sink->push;
 
     p->again_ms = sink->now_ms;
+    p->requests += sink->unpushed_partitions;
+    sink->pushes++;
     sink->unpushed = 0;
-    if (!producer_push(sink->producer))
+    sink->unpushed_partitions = 0;
+    producer_push(sink->producer);
+    if (producer_requests(sink->producer) < p->requests)
         return;
     p->again_ms += p->wait_ms;
     p->wait_ms *= 2;
@@ -386,6 +391,7 @@ static void begin_push(struct sink *sink)
 {
     sink->push = (struct push){.active = true,
                                .end = window_end(sink->window),
+                               .requests = producer_requests(sink->producer),
                                .wait_ms = PUSH_WAIT_MS,
                                .until_ms = sink->now_ms + PUSH_FOR_MS};
     push(sink);

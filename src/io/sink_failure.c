@@ -94,6 +94,7 @@ void sink_begin_destroying(struct sink *sink)
     sink->in_flight = 0;
     sink->probes = 0;
     sink->unpushed = 0;
+    sink->unpushed_partitions = 0;
     sink->phase = sink->job ? SINK_DESTROYING : SINK_WAITING;
 }
 

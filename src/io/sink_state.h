@@ -33,7 +33,8 @@ enum sink_phase {
 /* A push, until what it is for is acknowledged or would have left anyway. */
 struct push {
     bool active;
-    window_seq_t end; /* for what is before that */
+    window_seq_t end;  /* for what is before that */
+    uint64_t requests; /* of the producer, when all that it is for have left */
     int64_t again_ms;
     int64_t wait_ms;
     int64_t until_ms;
@@ -97,8 +98,10 @@ struct sink {
     size_t probes;    /* of these, the first ones of topics, which may not exist yet */
     size_t unpushed;  /* sent since the last push, acknowledged or not */
     struct push push;
-    struct held *held; /* NULL: there is no table of dead letters */
-    size_t refused;    /* entries of the window that are for that table */
+    unsigned pushes;            /* that began so far */
+    size_t unpushed_partitions; /* that got messages since the last one */
+    struct held *held;          /* NULL: there is no table of dead letters */
+    size_t refused;             /* entries of the window that are for that table */
     uint64_t refusals;
     bool hurry;      /* a message travels alone and others wait for it: no lingering */
     bool up;         /* Kafka answers */

@@ -64,10 +64,15 @@ void producer_poll(struct producer *producer)
     }
 }
 
-bool producer_push(struct producer *producer)
+void producer_push(struct producer *producer)
 {
     (void)producer;
-    return true;
+}
+
+uint64_t producer_requests(const struct producer *producer)
+{
+    (void)producer;
+    return UINT64_MAX;
 }
 
 size_t producer_batch_bytes(const struct producer *producer)

@@ -10,7 +10,7 @@ from bench.contenders import Limit, Walrelay
 from bench.world import Load, World
 
 ROUNDS = 3
-BYTES = 150_000_000  # of payloads at most in one case
+BYTES = 200_000_000  # of payloads at most in one case
 
 AXES: dict[str, tuple[int, ...]] = {
     "partitions": (1, 6, 50),
@@ -31,6 +31,8 @@ def cases(rows: int) -> Iterator[tuple[str, Load]]:
             load = replace(plain, **{axis: value})
             if axis == "topics":  # of one partition each, so that only one thing grows
                 load = replace(load, partitions=1, rows=rows)
+            if axis == "keys":  # each occurs
+                load = replace(load, rows=max(rows, max(values)))
             fewer = max(min(load.rows, BYTES // load.payload) // load.each, 1) * load.each
             yield f"{NAMES.get(axis, axis)} {value}", replace(load, rows=fewer)
 
