@@ -368,9 +368,8 @@ bool sink_done(struct sink *sink, ticket_t *ret)
     return true;
 }
 
-/* librdkafka's threads may sleep through a push on a busy machine, or send one request
- * and not that of the next partition: again at once until as many have left as there are
- * partitions, and then at growing distances. */
+/* librdkafka's threads may sleep through a push, or send only one partition's request:
+ * again at once until all partitions' have left, and then at growing distances. */
 static void push(struct sink *sink)
 {
     struct push *p = &sink->push;
