@@ -6,6 +6,11 @@
 
 _Static_assert((int)RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE == (int)KAFKA_ERROR_NO_RESOURCES,
                "librdkafka's number");
+#if RD_KAFKA_VERSION >= 0x020400ff
+_Static_assert((int)RD_KAFKA_RESP_ERR__INVALID_DIFFERENT_RECORD ==
+                   (int)KAFKA_ERROR_OTHER_RECORD,
+               "librdkafka's number");
+#endif
 
 struct row {
     rd_kafka_resp_err_t error;

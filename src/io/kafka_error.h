@@ -5,8 +5,9 @@
 /* Numbers are librdkafka's rd_kafka_resp_err_t: the broker's are positive, librdkafka's
  * own negative, 0 is none.  What becomes of an event says core/poison.h. */
 
-/* librdkafka's own number for: no memory, no threads. */
-enum { KAFKA_ERROR_NO_RESOURCES = -194 };
+/* Librdkafka's own numbers for: no memory, no threads; and, from 2.4 on: another record
+ * of the batch is to blame. */
+enum { KAFKA_ERROR_NO_RESOURCES = -194, KAFKA_ERROR_OTHER_RECORD = -138 };
 
 const char *kafka_error_name(int error); /* "TOPIC_AUTHORIZATION_FAILED"; static */
 const char *

@@ -1,32 +1,15 @@
-#include "io/producer.h"
-
-#include "base/clock.h"
 #include "base/must.h"
-#include "core/kafka_default.h"
-#include "core/unsecured_jwt.h"
+#include "io/producer_conf.h"
+#include "io/producer_state.h"
 
 #include <librdkafka/rdkafka.h>
 
 #include <errno.h>
-#include <limits.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-struct producer {
-    rd_kafka_t *rk;
-    rd_kafka_queue_t *queue;
-    int fd;
-    size_t batch_bytes;
-    size_t max_message_bytes;
-    struct producer_callbacks callbacks;
-    struct producer_topic *topics;
-    atomic_uint_fast64_t requests; /* counted by librdkafka's threads */
-};
 
 struct producer_topic {
     struct producer_topic *next;
@@ -121,149 +104,7 @@ static rd_kafka_resp_err_t on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf,
                                                     opaque);
 }
 
-/* In librdkafka's background thread, at the start and when 80 % of a token's life is
- * over. */
-static void on_token(rd_kafka_t *rk, const char *config, void *opaque)
-{
-    struct unsecured_jwt jwt;
-    struct err err = {0};
-    char text[512];
-
-    (void)opaque;
-    if (unsecured_jwt(config ? config : "", clock_wall_us() / 1000, &jwt, &err) != 0)
-        (void)rd_kafka_oauthbearer_set_token_failure(rk, err.text);
-    else if (rd_kafka_oauthbearer_set_token(rk, jwt.token, jwt.expires_ms, jwt.principal,
-                                            NULL, 0, text, sizeof(text)) != 0)
-        (void)rd_kafka_oauthbearer_set_token_failure(rk, text);
-}
-
 /* ---- making one --------------------------------------------------------------- */
-
-static int set(rd_kafka_conf_t *conf, const char *name, const char *value,
-               struct err *err)
-{
-    char text[512];
-
-    if (rd_kafka_conf_set(conf, name, value, text, sizeof(text)) == RD_KAFKA_CONF_OK)
-        return 0;
-    return err_set(err, ERR_CONFIG, "[kafka] %s: %s", name, text);
-}
-
-static int set_all(rd_kafka_conf_t *conf, const struct producer_options *options,
-                   struct err *err)
-{
-    for (size_t i = 0; i < nkafka_defaults; i++) {
-        if (set(conf, kafka_defaults[i].name, kafka_defaults[i].value, err) != 0)
-            return -1;
-    }
-    for (size_t i = 0; i < options->nproperties; i++) {
-        if (set(conf, options->properties[i].name, options->properties[i].value, err) !=
-            0)
-            return -1;
-    }
-    return 0;
-}
-
-static size_t get_number(const rd_kafka_conf_t *conf, const char *name)
-{
-    char text[64] = "";
-    size_t size = sizeof(text);
-
-    must(rd_kafka_conf_get(conf, name, text, &size) == RD_KAFKA_CONF_OK);
-    return (size_t)strtoull(text, NULL, 10);
-}
-
-/* Lowers the property called name to at most, or raises it to at least, a number. */
-static int bound(rd_kafka_conf_t *conf, const char *name, size_t least, size_t most,
-                 struct err *err)
-{
-    size_t now = get_number(conf, name);
-    char text[32];
-
-    if (now >= least && now <= most)
-        return 0;
-    (void)snprintf(text, sizeof(text), "%zu", now < least ? least : most);
-    return set(conf, name, text, err);
-}
-
-static bool uses(const rd_kafka_conf_t *conf, const char *name, const char *prefix)
-{
-    char text[128] = "";
-    size_t size = sizeof(text);
-
-    return rd_kafka_conf_get(conf, name, text, &size) == RD_KAFKA_CONF_OK &&
-           strncasecmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static int refuse_what_is_broken(const rd_kafka_conf_t *conf, struct err *err)
-{
-    /* "Fixed: SASL SCRAM: use of the nonce" in librdkafka's changelog of 2.6.1: brokers
-     * since Kafka 3.9 answer "invalid credentials" to older clients. */
-    if (uses(conf, "sasl.mechanisms", "SCRAM") && rd_kafka_version() < 0x020601ff)
-        return err_set(
-            err, ERR_CONFIG,
-            "[kafka] sasl.mechanism: librdkafka %s sends a wrong SCRAM nonce, "
-            "which Kafka refuses; use librdkafka 2.6.1 or newer, or PLAIN over "
-            "TLS",
-            rd_kafka_version_str());
-    return 0;
-}
-
-/* Where tokens come from: librdkafka asks a server (method=oidc), or they are made here.
- */
-static int choose_tokens(rd_kafka_conf_t *conf, struct err *err)
-{
-    char config[512] = "";
-    size_t size = sizeof(config);
-    struct unsecured_jwt jwt;
-
-    if (!uses(conf, "sasl.mechanisms", "OAUTHBEARER") ||
-        uses(conf, "sasl.oauthbearer.method", "oidc"))
-        return 0;
-    if (!uses(conf, "enable.sasl.oauthbearer.unsecure.jwt", "true"))
-        return err_set(err, ERR_CONFIG,
-                       "[kafka] sasl.mechanism=OAUTHBEARER has no source of tokens; set "
-                       "sasl.oauthbearer.method=oidc, or for development "
-                       "enable.sasl.oauthbearer.unsecure.jwt=true");
-    (void)rd_kafka_conf_get(conf, "sasl.oauthbearer.config", config, &size);
-    rd_kafka_conf_set_oauthbearer_token_refresh_cb(conf, on_token);
-    /* librdkafka 2.0.2 crashes when it renews a token of its own: its timer puts the
-     * request into a queue that does not exist. */
-    if (set(conf, "enable.sasl.oauthbearer.unsecure.jwt", "false", err) != 0)
-        return -1;
-    return unsecured_jwt(config, 0, &jwt, err);
-}
-
-/* A message that is larger than the window travels alone. */
-static size_t queue_kbytes(const rd_kafka_conf_t *conf,
-                           const struct producer_options *options)
-{
-    size_t largest = get_number(conf, "message.max.bytes");
-
-    return (largest > options->max_bytes ? largest : options->max_bytes) / 1024 + 1;
-}
-
-static int configure(rd_kafka_conf_t *conf, const struct producer_options *options,
-                     struct err *err)
-{
-    size_t batch = options->batch_bytes ? options->batch_bytes : SIZE_MAX;
-
-    if (set_all(conf, options, err) != 0 ||
-        bound(conf, "batch.size", 0, batch, err) != 0 ||
-        bound(conf, "queue.buffering.max.messages", options->max_messages, SIZE_MAX,
-              err) != 0 ||
-        bound(conf, "queue.buffering.max.kbytes", queue_kbytes(conf, options), SIZE_MAX,
-              err) != 0 ||
-        /* else librdkafka chooses for messages without a key, and on_partition never
-         * hears how many partitions there are */
-        set(conf, "sticky.partitioning.linger.ms", "0", err) != 0)
-        return -1;
-    rd_kafka_conf_set_dr_msg_cb(conf, on_report);
-    rd_kafka_conf_set_error_cb(conf, on_error);
-    rd_kafka_conf_set_log_cb(conf, on_log);
-    rd_kafka_conf_enable_sasl_queue(conf, 1);
-    return refuse_what_is_broken(conf, err) != 0 ? -1 : choose_tokens(conf, err);
-}
 
 /* The token refresh of OAUTHBEARER, which may ask a server over HTTP, runs in
  * librdkafka's own background thread.  Other mechanisms have no queue for it. */
@@ -303,12 +144,15 @@ static rd_kafka_t *make(struct producer *producer, const struct producer_options
     char text[512];
 
     rd_kafka_conf_set_opaque(conf, producer);
-    if (configure(conf, options, err) != 0) {
+    rd_kafka_conf_set_dr_msg_cb(conf, on_report);
+    rd_kafka_conf_set_error_cb(conf, on_error);
+    rd_kafka_conf_set_log_cb(conf, on_log);
+    if (producer_configure(conf, options, err) != 0) {
         rd_kafka_conf_destroy(conf);
         return NULL;
     }
-    producer->batch_bytes = get_number(conf, "batch.size");
-    producer->max_message_bytes = get_number(conf, "message.max.bytes");
+    producer->batch_bytes = producer_conf_number(conf, "batch.size");
+    producer->max_message_bytes = producer_conf_number(conf, "message.max.bytes");
     must(rd_kafka_conf_interceptor_add_on_new(conf, "walrelay", on_new, producer) ==
          RD_KAFKA_RESP_ERR_NO_ERROR);
     errno = 0;
@@ -401,6 +245,37 @@ void producer_push(struct producer *producer)
 uint64_t producer_requests(const struct producer *producer)
 {
     return atomic_load(&producer->requests);
+}
+
+/* Librdkafka looks at the pause under the lock of the partition, each time it is about to
+ * take messages from there; and it waits until that is set. */
+static bool set_pause(struct producer *producer, const struct producer_topic *topic,
+                      int32_t partition, bool on)
+{
+    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_t *only = rd_kafka_topic_partition_list_add(
+        list, rd_kafka_topic_name(topic->rkt), partition);
+    bool done;
+
+    if (on)
+        (void)rd_kafka_pause_partitions(producer->rk, list);
+    else
+        (void)rd_kafka_resume_partitions(producer->rk, list);
+    done = only->err == RD_KAFKA_RESP_ERR_NO_ERROR;
+    rd_kafka_topic_partition_list_destroy(list);
+    return done;
+}
+
+bool producer_pause(struct producer *producer, const struct producer_topic *topic,
+                    int32_t partition)
+{
+    return set_pause(producer, topic, partition, true);
+}
+
+void producer_resume(struct producer *producer, const struct producer_topic *topic,
+                     int32_t partition)
+{
+    (void)set_pause(producer, topic, partition, false);
 }
 
 void producer_purge(struct producer *producer)

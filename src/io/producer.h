@@ -17,10 +17,15 @@
 struct producer;
 struct producer_topic;
 
+/* So many small messages make one batch of a producer for a lane, at least. */
+enum { PRODUCER_LANE_BATCH = 1000 };
+
 /* All are called in the thread that calls producer_poll or producer_push, inside it. */
 struct producer_callbacks {
     /* Delivery report, one for each message sent, except that a producer with a fatal
-     * error may keep some back for ever.  partition: where it went, or was to go. */
+     * error may keep some back for ever.  partition: where it went, or was to go.  A
+     * broker says which record of a batch is to blame, from librdkafka 2.4 on: then the
+     * others have KAFKA_ERROR_OTHER_RECORD. */
     void (*report)(void *arg, window_seq_t seq, int32_t partition, int error);
     /* Something is wrong with a broker, or, fatal, with the producer, which sends nothing
      * any more; reason is librdkafka's.  A fatal error comes before the report of the
@@ -37,6 +42,8 @@ struct producer_options {
     size_t batch_bytes;  /* lowers batch.size; 0: leave it */
     size_t max_messages; /* librdkafka's queue must hold at least that many, */
     size_t max_bytes;    /* and that much of keys and values: it is never full */
+    bool lane; /* see lane.h: no gapless guarantee, nothing lingers, and what is not
+                  acknowledged within 30 s fails */
     struct producer_callbacks callbacks;
 };
 
@@ -62,6 +69,15 @@ void producer_push(struct producer *producer);
 
 /* How many produce requests have been sent, one partition's messages in each. */
 uint64_t producer_requests(const struct producer *producer);
+
+/* Between pause and resume nothing of a partition is put into a request, so that what is
+ * sent meanwhile makes one batch; then producer_push.  Waits for one of librdkafka's
+ * threads, for some microseconds.  False: the partition is not known, nothing is paused.
+ */
+bool producer_pause(struct producer *producer, const struct producer_topic *topic,
+                    int32_t partition) __attribute__((warn_unused_result));
+void producer_resume(struct producer *producer, const struct producer_topic *topic,
+                     int32_t partition);
 
 /* What no request carries yet will not be sent; each such message gets its report, with
  * an error, soon.  The producer is of no further use: the numbers of its messages have a
