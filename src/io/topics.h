@@ -60,6 +60,7 @@ struct topic {
     bool innocent;            /* the last time it was asked, none of them was */
     bool suspended; /* Kafka refuses the topic as a whole; until suspended_until_ms */
     int64_t suspended_until_ms;
+    int64_t failed_ms; /* since when it does; 0: not */
     struct backoff backoff;
     int64_t warned_ms;
 };
