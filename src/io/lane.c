@@ -249,8 +249,8 @@ static int make_producer(struct lane *lane, struct err *err)
         .properties = lane->options.properties,
         .nproperties = lane->options.nproperties,
         .lane = true,
-        .max_messages = PRODUCER_LANE_BATCH * 100,
-        .callbacks = {on_report, on_trouble, on_log, lane},
+        .max_messages = (size_t)PRODUCER_LANE_BATCH * 100,
+        .callbacks = {on_report, on_trouble, on_log, NULL, lane},
     };
 
     lane->producer = producer_new(&options, err);

@@ -213,6 +213,8 @@ void producer_free(struct producer *producer)
         return;
     if (producer->queue)
         rd_kafka_queue_destroy(producer->queue);
+    if (producer->answers)
+        rd_kafka_queue_destroy(producer->answers);
     if (producer->rk)
         destroy(producer);
     if (producer->fd >= 0)
@@ -235,6 +237,7 @@ void producer_poll(struct producer *producer)
     (void)!read(producer->fd, &count, sizeof(count));
     while (rd_kafka_poll(producer->rk, 0) > 0) {
     }
+    producer_take_answers(producer);
 }
 
 void producer_push(struct producer *producer)

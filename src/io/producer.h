@@ -20,6 +20,20 @@ struct producer_topic;
 /* So many small messages make one batch of a producer for a lane, at least. */
 enum { PRODUCER_LANE_BATCH = 1000 };
 
+/* What a broker says of a topic that was asked for with producer_describe. */
+struct producer_description {
+    const char *topic;  /* NULL: that was all; no word on those that did not come */
+    int error;          /* of this topic, or, without one, of the whole question */
+    const char *reason; /* in the broker's words; "" */
+    const struct producer_setting *settings;
+    size_t nsettings;
+};
+
+struct producer_setting {
+    const char *name;
+    const char *value;
+};
+
 /* All are called in the thread that calls producer_poll or producer_push, inside it. */
 struct producer_callbacks {
     /* Delivery report, one for each message sent, except that a producer with a fatal
@@ -33,6 +47,8 @@ struct producer_callbacks {
     void (*trouble)(void *arg, int error, bool fatal, const char *reason);
     /* A line of librdkafka's own log; level as in syslog(3), 0 to 7. */
     void (*log)(void *arg, int level, const char *text);
+    /* An answer to producer_describe; NULL if that is not called. */
+    void (*described)(void *arg, const struct producer_description *description);
     void *arg;
 };
 
@@ -69,6 +85,12 @@ void producer_push(struct producer *producer);
 
 /* How many produce requests have been sent, one partition's messages in each. */
 uint64_t producer_requests(const struct producer *producer);
+
+/* Asks for some settings of n topics, in one request: those in topic_config.c.  All comes
+ * through the callback `described`, within ten seconds, unless the producer is freed
+ * before.  False: no memory, nothing was asked. */
+bool producer_describe(struct producer *producer, const char *const *topics, size_t n)
+    __attribute__((warn_unused_result));
 
 /* Between pause and resume nothing of a partition is put into a request, so that what is
  * sent meanwhile makes one batch; then producer_push.  Waits for one of librdkafka's

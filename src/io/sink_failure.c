@@ -124,7 +124,7 @@ int sink_make_producer(struct sink *sink, struct err *err)
         .batch_bytes = sink->batch_bytes,
         .max_messages = sink->acked_cap + 1,
         .max_bytes = (size_t)sink_widest(sink->options.memory_bytes),
-        .callbacks = {sink_on_report, sink_on_trouble, sink_on_log, sink},
+        .callbacks = {sink_on_report, sink_on_trouble, sink_on_log, NULL, sink},
     };
 
     sink->producer = producer_new(&options, err);
