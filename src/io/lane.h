@@ -54,6 +54,8 @@ enum lane_outcome {
     LANE_LATER, /* a state of the cluster or of the topic: the record is not to blame, and
                    may be in Kafka or not.  What was behind it comes back likewise,
                    without having been sent: put it again in the same order. */
+    LANE_BEHIND, /* not sent, as one before it in its queue was refused: put it again in
+                    the same order, unless it has to wait for that one */
 };
 
 struct lane_result {

@@ -221,7 +221,7 @@ void lane_give_back(struct lane *lane, struct lane_queue *queue, int error)
     queue->bad = 0;
     queue->named = false;
     while (queue->n > 0)
-        lane_finish(lane, queue, LANE_LATER, error);
+        lane_finish(lane, queue, error != 0 ? LANE_LATER : LANE_BEHIND, error);
 }
 
 static void end_batch(struct lane *lane, struct lane_queue *queue)
@@ -350,10 +350,9 @@ static void refuse(struct lane *lane, struct lane_queue *queue, size_t failed, i
 {
     size_t n = poison_class_of(error) == POISON_TOPIC ? failed : 1;
 
-    queue->bad = 0;
-    queue->named = false;
     while (n-- > 0)
         lane_finish(lane, queue, LANE_REFUSED, queue->first->error);
+    lane_give_back(lane, queue, 0);
 }
 
 static void judge(struct lane *lane, struct lane_queue *queue, size_t failed)

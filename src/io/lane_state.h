@@ -94,7 +94,7 @@ void lane_spoil(struct lane *lane, int error, const char *reason);
 void lane_send(struct lane *lane, struct lane_queue *queue);
 /* If all of the batch is reported: results, or what is tried next. */
 void lane_settle(struct lane *lane, struct lane_queue *queue);
-/* All of the queue comes back as LANE_LATER. */
+/* All of the queue comes back: as LANE_LATER, or without an error as LANE_BEHIND. */
 void lane_give_back(struct lane *lane, struct lane_queue *queue, int error);
 /* What is under way counts as unsent, but for what is acknowledged. */
 void lane_unsend(struct lane *lane, struct lane_queue *queue);

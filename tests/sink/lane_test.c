@@ -17,6 +17,7 @@ struct track {
     struct lane *lane;
     size_t next;
     char values[MAX_RECORDS][12];
+    struct lane_record records[MAX_RECORDS];
     struct lane_result results[MAX_RECORDS];
     size_t nresults;
     struct err err;
@@ -52,6 +53,30 @@ static void track_free(struct track *track)
     free(track);
 }
 
+static int put_again(struct track *track, uint64_t tag)
+{
+    return lane_put(track->lane, &track->records[tag], &track->err);
+}
+
+/* What comes back from behind a refused one is put again when all results are there. */
+static void take_results(struct track *track)
+{
+    static uint64_t again[MAX_RECORDS];
+    struct lane_result result;
+    size_t n = 0;
+
+    while (lane_done(track->lane, &result)) {
+        if (result.outcome == LANE_BEHIND)
+            again[n++] = result.tag;
+        else
+            track->results[track->nresults++] = result;
+    }
+    for (size_t i = 0; i < n; i++) {
+        assert_true(again[i] < track->next);
+        assert_int_equal(put_again(track, again[i]), 1);
+    }
+}
+
 static void turn(struct track *track)
 {
     struct pollfd fds[LANE_FDS];
@@ -62,8 +87,7 @@ static void turn(struct track *track)
     if (lane_serve(track->lane, clock_mono_ms(), &track->err) != 0)
         print_error("lane_serve: %s\n", track->err.text);
     assert_int_equal(track->err.class, ERR_NONE);
-    while (lane_done(track->lane, &track->results[track->nresults]))
-        track->nresults++;
+    take_results(track);
 }
 
 static struct lane_record record_of(struct track *track, const char *topic,
@@ -88,6 +112,7 @@ static void put_record(struct track *track, const struct lane_record *record)
         rc = lane_put(track->lane, record, &track->err);
     }
     assert_int_equal(rc, 1);
+    track->records[record->tag] = *record;
     track->next++;
 }
 
@@ -190,6 +215,29 @@ static void a_record_refused_alone_is_refused(void **state)
     assert_non_null(strstr(track->results[0].text, "record"));
     outcomes_must_be(track, 1, 50, LANE_ACKNOWLEDGED);
     must_have_arrived_without(track, 50, 0);
+    track_free(track);
+}
+
+/* They may have to wait for it. */
+static void what_is_behind_a_refused_record_comes_back_unsent(void **state)
+{
+    struct track *track = warm_track(1);
+    struct lane_result result;
+    size_t n = 0;
+    int64_t until = clock_mono_ms() + RIG_LIMIT_MS;
+
+    (void)state;
+    answer(track, BAD, BAD, BAD);
+    put(track, "events", "k", 0, 4);
+    while (lane_pending(track->lane) > 0 && clock_mono_ms() < until) {
+        assert_int_equal(lane_serve(track->lane, clock_mono_ms(), &track->err), 0);
+        for (; lane_done(track->lane, &result); n++) {
+            assert_int_equal(result.tag, 1 + n);
+            assert_int_equal(result.outcome, n == 0 ? LANE_REFUSED : LANE_BEHIND);
+        }
+    }
+    assert_int_equal(n, 4);
+    must_have_arrived_without(track, 1, -1);
     track_free(track);
 }
 
@@ -410,6 +458,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_arrive_in_order),
         cmocka_unit_test(a_record_refused_alone_is_refused),
+        cmocka_unit_test(what_is_behind_a_refused_record_comes_back_unsent),
         cmocka_unit_test(a_refused_batch_is_halved_until_the_guilty_one_is_alone),
         cmocka_unit_test(one_guilty_among_a_thousand_takes_a_dozen_requests),
         cmocka_unit_test(a_batch_is_one_request),
