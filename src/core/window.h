@@ -62,6 +62,7 @@ struct entry {
     unsigned attempts; /* how often it was sent */
     void *topic;
     int32_t sent_partition;
+    bool in_lane;      /* sent, by the second producer */
     bool offered;      /* to the producer: it was sent or waits in a list */
     bool doubted;      /* its partition did not exist when it was sent last */
     window_seq_t next; /* in a list of the outlet's */

@@ -45,6 +45,18 @@ static void tell_entry(struct sink *sink, enum log_level level, const struct ent
 
 /* ---- callbacks of the producer -------------------------------------------------- */
 
+void sink_came_up(struct sink *sink)
+{
+    sink->progress_ms = sink->now_ms;
+    if (sink->up)
+        return;
+    sink->up = true;
+    if (sink->trouble != 0 || sink->stall_told_ms != 0)
+        sink_tell(sink, LOG_INFO, NULL, "Kafka acknowledges again");
+    sink->trouble = 0;
+    sink->stall_told_ms = 0;
+}
+
 static void acknowledged(struct sink *sink, struct entry *entry, window_seq_t seq,
                          int32_t n)
 {
@@ -52,7 +64,7 @@ static void acknowledged(struct sink *sink, struct entry *entry, window_seq_t se
     /* A probe's is new.  Without memory for it the next message travels alone again. */
     struct partition *partition = topic_partition(topic, n);
 
-    must(sink->nacked < sink->acked_cap && (partition || entry->sent_partition < 0));
+    must(partition || entry->sent_partition < 0);
     if (partition) {
         partition->warm = true;
         partition->acked_ms = sink->now_ms;
@@ -68,23 +80,8 @@ static void acknowledged(struct sink *sink, struct entry *entry, window_seq_t se
     topic->in_flight--;
     sink->in_flight--;
     sink_end_asking(sink, topic);
-    if (--topic->entries == 0)
-        sink->busy_topics--;
-    backoff_reset(&topic->backoff);
-    sink->acked[(sink->acked_first + sink->nacked++) % sink->acked_cap] = entry->ticket;
-    window_mark_done(sink->window, seq);
-}
-
-static void came_up(struct sink *sink)
-{
-    sink->progress_ms = sink->now_ms;
-    if (sink->up)
-        return;
-    sink->up = true;
-    if (sink->trouble != 0 || sink->stall_told_ms != 0)
-        sink_tell(sink, LOG_INFO, NULL, "Kafka acknowledges again");
-    sink->trouble = 0;
-    sink->stall_told_ms = 0;
+    sink_finish(sink, entry, seq);
+    sink_came_up(sink);
 }
 
 void sink_on_report(void *arg, window_seq_t seq, int32_t partition, int error)
@@ -103,7 +100,6 @@ void sink_on_report(void *arg, window_seq_t seq, int32_t partition, int error)
         return;
     }
     acknowledged(sink, entry, seq, partition);
-    came_up(sink);
 }
 
 void sink_on_trouble(void *arg, int error, bool fatal, const char *reason)
@@ -252,7 +248,9 @@ void sink_free(struct sink *sink)
         job_finish(sink->job);
     if (sink->window)
         sink_forget_refused(sink);
+    lane_free(sink->lane);
     producer_free(sink->producer);
+    sink_forget_suspects(sink);
     topics_free(sink->topics);
     window_free(sink->window);
     free(sink->acked);
@@ -314,6 +312,7 @@ static int no_topic(struct sink *sink, const struct message *m, struct err *err)
         return 0;
     if (sink->phase == SINK_RUNNING)
         sink_replace_producer(sink);
+    sink_forget_suspects(sink);
     topics_clear(sink->topics);
     return 0;
 }
@@ -324,7 +323,8 @@ int sink_add(struct sink *sink, const struct message *message, ticket_t ticket,
     struct topic *topic = NULL;
 
     /* Each ticket in the window has a place among those that nobody took yet. */
-    if (sink->dropping || sink->nacked + window_pending(sink->window) >= sink->acked_cap)
+    if (sink_is_borrowed(sink) ||
+        sink->nacked + window_pending(sink->window) >= sink->acked_cap)
         return 0;
     sink->gathering.put_ms = sink->now_ms;
     if (message->topic.ptr)
@@ -436,6 +436,8 @@ int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
     if (sink_serve_rebuild(sink, err) != 0)
         return -1;
     check(sink);
+    if (sink_serve_suspects(sink, err) != 0)
+        return -1;
     if (sink->phase != SINK_RUNNING)
         return 0;
     producer_poll(sink->producer);
@@ -455,23 +457,25 @@ int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
 
 size_t sink_fds(const struct sink *sink, struct pollfd *fds)
 {
+    size_t n = 0;
+
     if (sink->phase == SINK_RUNNING)
-        fds[0] = (struct pollfd){producer_fd(sink->producer), POLLIN, 0};
+        fds[n++] = (struct pollfd){producer_fd(sink->producer), POLLIN, 0};
     else if (sink->phase == SINK_DESTROYING)
-        fds[0] = (struct pollfd){job_fd(sink->job), POLLIN, 0};
-    else
-        return 0;
-    return 1;
+        fds[n++] = (struct pollfd){job_fd(sink->job), POLLIN, 0};
+    if (sink->lane)
+        n += lane_fds(sink->lane, fds + n);
+    return n;
 }
 
 int64_t sink_deadline(const struct sink *sink)
 {
-    int64_t deadline = CLOCK_NEVER;
+    int64_t deadline = sink_suspects_deadline(sink);
 
     if (sink->phase == SINK_WAITING)
-        deadline = sink->restart_ms;
+        deadline = clock_min(deadline, sink->restart_ms);
     if (sink->failure.error != 0)
-        return sink->failure.conclude_ms;
+        return clock_min(deadline, sink->failure.conclude_ms);
     if (sink_may_offer(sink) && sink->ready)
         return sink->now_ms;
     if (sink->nacked > 0) /* sink_push took reports, too */

@@ -41,13 +41,17 @@ static uint64_t next_random(struct sink *sink)
     return sink->random;
 }
 
+int64_t sink_delay(struct sink *sink, struct topic *topic)
+{
+    return backoff_next(&topic->backoff, next_random(sink));
+}
+
 static void suspend(struct sink *sink, struct topic *topic)
 {
     if (topic->suspended)
         return;
     topic->suspended = true;
-    topic->suspended_until_ms =
-        sink->now_ms + backoff_next(&topic->backoff, next_random(sink));
+    topic->suspended_until_ms = sink->now_ms + sink_delay(sink, topic);
 }
 
 /* One refused message makes many failures: first the producer's own, then one report for
@@ -105,7 +109,7 @@ static void unsend_all(struct sink *sink)
     for (window_seq_t seq = window_begin(sink->window); seq != end; seq++) {
         struct entry *entry = window_entry(sink->window, seq);
 
-        if (entry->state == ENTRY_SENT)
+        if (entry->state == ENTRY_SENT && !entry->in_lane)
             entry->state = ENTRY_QUEUED;
         if (entry->state == ENTRY_QUEUED && entry->offered) {
             entry->offered = false;
@@ -210,7 +214,7 @@ static bool use_commit_times(struct sink *sink)
     return any;
 }
 
-static const char *reason_of(int error)
+const char *sink_reason_of(int error)
 {
     switch (poison_class_of(error)) {
     case POISON_SIZE:
@@ -228,13 +232,15 @@ static const char *reason_of(int error)
 static int refuse(struct sink *sink, struct err *err)
 {
     struct sink_failure *f = &sink->failure;
-    struct refusal refusal = {.reason = reason_of(f->error),
+    struct refusal refusal = {.reason = sink_reason_of(f->error),
                               .code = kafka_error_name(f->error)};
 
     if (!sink->held)
         return poison(sink, err);
     must(f->topic);
     f->topic->innocent = false;
+    if (poison_class_of(f->error) != POISON_PARTITION)
+        (void)sink_suspect(sink, f->topic, f->partition); /* where one is, more may be */
     refusal.text = strdup(f->reason); /* without memory there is less to read */
     return sink_refuse_entry(sink, f->first, refusal, err);
 }
@@ -260,13 +266,15 @@ static int halve_batches(struct sink *sink, struct err *err)
     return 0;
 }
 
-/* The suspects travel alone.  If none of them is refused, then the batch is to blame that
- * is refused next. */
+/* The second producer finds it out.  Without that the suspects travel alone.  If none of
+ * them is refused, then the batch is to blame that is refused next. */
 static int isolate(struct sink *sink, struct err *err)
 {
     struct topic *topic = sink->failure.topic;
 
     must(topic);
+    if (sink->held && sink_suspect(sink, topic, sink->failure.partition))
+        return 0;
     if (!sink->held && poison_class_of(sink->failure.error) != POISON_SIZE)
         return poison(sink, err);
     if (!sink->held || topic->innocent)
@@ -311,7 +319,9 @@ static int learn(struct sink *sink, bool quiet, bool *delay, struct err *err)
     case FATE_WAIT_TOPIC:
         wait_for_topic(sink);
         break;
-    case FATE_COMMIT_TIME: /* they have it by now */
+    case FATE_COMMIT_TIME: /* they have it by now; the next ones get it in the lane */
+        if (sink->held)
+            (void)sink_suspect(sink, f->topic, f->partition);
         break;
     case FATE_WAIT:
         *delay = true;
@@ -406,6 +416,7 @@ void sink_ebb(struct sink *sink)
     if (window_pending(sink->window) == 0)
         return;
     sink->ebbing = true;
+    sink_drop_lane(sink);
     sink->push.active = false;
     if (sink->phase == SINK_RUNNING)
         producer_purge(sink->producer);
@@ -421,6 +432,7 @@ void sink_drop(struct sink *sink)
     sink->ebbing = false;
     if (sink_pending(sink) == 0)
         return;
+    sink_drop_lane(sink);
     for (window_seq_t seq = window_begin(sink->window); seq != window_end(sink->window);
          seq++) {
         const struct entry *entry = window_entry(sink->window, seq);

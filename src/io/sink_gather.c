@@ -162,7 +162,7 @@ void sink_narrow(struct sink *sink)
 {
     uint64_t bytes = sink->options.memory_bytes;
 
-    if (!sink->gathering.wanted && !sink->dropping &&
+    if (!sink->gathering.wanted && !sink_is_borrowed(sink) &&
         window_max_bytes(sink->window) > bytes)
         (void)resize(sink, bytes);
 }

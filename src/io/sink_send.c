@@ -112,6 +112,9 @@ static enum sink_offer offer_to_partition(struct sink *sink, struct entry *entry
         sink_fail(sink, KAFKA_ERROR_NO_RESOURCES, NULL, n, seq, NULL);
         return OFFER_FAILED;
     }
+    if (((struct topic *)entry->topic)->suspects > 0 &&
+        sink_is_suspect(sink, entry->topic, n))
+        return sink_offer_suspect(sink, seq, n);
     if (p->warm && p->in_flight == 0 && sink->now_ms - p->acked_ms > COLD_AFTER_MS)
         p->warm = false;
     if (seq < ((struct topic *)entry->topic)->careful_end)
@@ -135,7 +138,12 @@ static enum sink_offer offer_by_key(struct sink *sink, struct entry *entry,
 {
     struct topic *topic = entry->topic;
     int32_t count = producer_partition_count(topic->handle);
+    int32_t suspect = count == 0 && topic->suspects > 0
+                          ? sink_suspect_for(sink, topic, entry->key)
+                          : PARTITION_ANY;
 
+    if (suspect != PARTITION_ANY)
+        return offer_to_partition(sink, entry, seq, suspect, suspect);
     /* Where the probe will go is not known, so nothing else may be under way. */
     if (count == 0)
         return topic->in_flight > 0 ? hold_for_topic(sink, topic, seq)

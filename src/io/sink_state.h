@@ -4,6 +4,7 @@
  *   sink_send.c     which message may be sent now
  *   sink_gather.c   which are better sent later, together with others of their topic
  *   sink_failure.c  what a failure means, the next producer, and what is given up
+ *   sink_suspects.c the second producer, for partitions on which something was refused
  *   sink_refuse.c   what is not for Kafka, until it is in the table of dead letters
  *
  * Each message is an entry of the window.  Those before the cursor have been offered to
@@ -14,9 +15,11 @@
 #ifndef WALRELAY_IO_SINK_STATE_H
 #define WALRELAY_IO_SINK_STATE_H
 
+#include "base/must.h"
 #include "core/backoff.h"
 #include "core/window.h"
 #include "io/job.h"
+#include "io/lane.h"
 #include "io/producer.h"
 #include "io/sink.h"
 #include "io/topics.h"
@@ -73,6 +76,17 @@ struct sink_failure {
     char reason[256];
 };
 
+/* A partition on which something was refused: the second producer serves it. */
+struct suspect {
+    struct topic *topic;
+    int32_t partition;
+    size_t in_lane;
+    int64_t refused_ms;  /* the last one */
+    int64_t retry_ms;    /* nothing goes there before */
+    bool changed;        /* results have come */
+    struct waiting back; /* from the lane, unsent */
+};
+
 struct sink {
     struct sink_options options;
     enum sink_phase phase;
@@ -103,6 +117,10 @@ struct sink {
     struct held *held;          /* NULL: there is no table of dead letters */
     size_t refused;             /* entries of the window that are for that table */
     uint64_t refusals;
+    struct lane *lane; /* NULL: nothing was refused yet */
+    struct suspect *suspects;
+    size_t nsuspects;
+    int64_t suspects_ms; /* when they are looked at again */
     bool hurry;      /* a message travels alone and others wait for it: no lingering */
     bool up;         /* Kafka answers */
     bool ebbing;     /* see sink_ebb */
@@ -131,6 +149,12 @@ static inline bool sink_may_offer(const struct sink *sink)
            sink->stop.class == ERR_NONE;
 }
 
+/* Something that is being destroyed still borrows from the window. */
+static inline bool sink_is_borrowed(const struct sink *sink)
+{
+    return sink->dropping || (sink->lane && lane_borrows(sink->lane));
+}
+
 static inline struct slice sink_topic_name(const struct topic *topic)
 {
     return topic ? (struct slice){topic->name, topic->name_len} : (struct slice){0};
@@ -142,6 +166,21 @@ void sink_tell(struct sink *sink, enum log_level level, const struct log_field *
 void sink_on_report(void *arg, window_seq_t seq, int32_t partition, int error);
 void sink_on_trouble(void *arg, int error, bool fatal, const char *reason);
 void sink_on_log(void *arg, int level, const char *text);
+
+void sink_came_up(struct sink *sink);
+
+/* The entry is durable in Kafka. */
+static inline void sink_finish(struct sink *sink, struct entry *entry, window_seq_t seq)
+{
+    struct topic *topic = entry->topic;
+
+    must(sink->nacked < sink->acked_cap);
+    if (--topic->entries == 0)
+        sink->busy_topics--;
+    backoff_reset(&topic->backoff);
+    sink->acked[(sink->acked_first + sink->nacked++) % sink->acked_cap] = entry->ticket;
+    window_mark_done(sink->window, seq);
+}
 
 /* sink_send.c */
 enum sink_offer {
@@ -196,7 +235,28 @@ void sink_forget_refused(struct sink *sink);
 int sink_add(struct sink *sink, const struct message *message, ticket_t ticket,
              window_seq_t *ret, struct err *err) __attribute__((warn_unused_result));
 
+/* sink_suspects.c */
+/* Something was refused on partition n: the second producer serves it from now on, for a
+ * minute and longer while more is refused.  False: no memory, or n is not known. */
+bool sink_suspect(struct sink *sink, struct topic *topic, int32_t n);
+/* Both for a topic that has some. */
+bool sink_is_suspect(struct sink *sink, struct topic *topic, int32_t n);
+/* The partition for that key if it is one of these, while the producer does not know yet
+ * how many there are; PARTITION_ANY: no. */
+int32_t sink_suspect_for(const struct sink *sink, const struct topic *topic,
+                         struct slice key);
+enum sink_offer sink_offer_suspect(struct sink *sink, window_seq_t seq, int32_t n);
+int sink_serve_suspects(struct sink *sink, struct err *err)
+    __attribute__((warn_unused_result));
+int64_t sink_suspects_deadline(const struct sink *sink);
+/* What is with the second producer is queued again, and is not sent any more. */
+void sink_drop_lane(struct sink *sink);
+void sink_forget_suspects(struct sink *sink);
+
 /* sink_failure.c */
+const char *sink_reason_of(int error); /* a few words for the table; static */
+/* Until the topic is tried again, longer each time. */
+int64_t sink_delay(struct sink *sink, struct topic *topic);
 /* Remembers a failure.  topic is NULL when the producer itself failed. */
 void sink_fail(struct sink *sink, int error, struct topic *topic, int32_t partition,
                window_seq_t seq, const char *reason);

@@ -37,6 +37,8 @@ struct topics *topics_new(void)
 
 static void forget_producer(struct topic *topic)
 {
+    if (topic->handle && producer_partition_count(topic->handle) > 0)
+        topic->count = producer_partition_count(topic->handle);
     free(topic->partitions);
     topic->partitions = NULL;
     topic->npartitions = 0;

@@ -56,6 +56,8 @@ struct topic {
     int32_t keyless;         /* the partition for messages without a key, for a while */
     unsigned keyless_left;
 
+    int32_t count;            /* of partitions, as the last producer knew it; 0: not */
+    size_t suspects;          /* partitions that the second producer serves */
     window_seq_t careful_end; /* what is before travels alone: is it to blame? */
     bool innocent;            /* the last time it was asked, none of them was */
     bool suspended; /* Kafka refuses the topic as a whole; until suspended_until_ms */

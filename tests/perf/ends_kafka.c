@@ -75,6 +75,19 @@ uint64_t producer_requests(const struct producer *producer)
     return UINT64_MAX;
 }
 
+bool producer_pause(struct producer *producer, const struct producer_topic *topic,
+                    int32_t partition)
+{
+    (void)producer, (void)topic, (void)partition;
+    return false;
+}
+
+void producer_resume(struct producer *producer, const struct producer_topic *topic,
+                     int32_t partition)
+{
+    (void)producer, (void)topic, (void)partition;
+}
+
 size_t producer_batch_bytes(const struct producer *producer)
 {
     (void)producer;

@@ -1,0 +1,247 @@
+/* What Kafka refuses goes aside, through the second producer, and the rest arrives. */
+#include "base/clock.h"
+#include "core/held.h"
+#include "io/kafka_error.h"
+
+#include "rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ASIDE = 4000 };
+
+/* A rig with a table of dead letters, which is a list here. */
+struct yard {
+    struct rig *rig;
+    struct held *held;
+    ticket_t aside[MAX_ASIDE];
+    bool was_held[MAX_ASIDE];
+    size_t naside;
+};
+
+static struct yard *yard_new(int partitions)
+{
+    struct yard *yard = calloc(1, sizeof(*yard));
+
+    assert_non_null(yard);
+    yard->held = held_new(
+        (struct held_limits){.per_key = 10000, .total = 10000, .key_bytes = 1 << 20});
+    assert_non_null(yard->held);
+    yard->rig = rig_new(1, partitions);
+    rig_start(yard->rig);
+    sink_dead_letters(yard->rig->sink, yard->held, 3);
+    return yard;
+}
+
+static void yard_free(struct yard *yard)
+{
+    rig_free(yard->rig);
+    held_free(yard->held);
+    free(yard);
+}
+
+static void write_rows(struct yard *yard)
+{
+    struct entry *entries[100];
+    size_t n = sink_refused(yard->rig->sink, entries, COUNT(entries), SIZE_MAX);
+
+    for (size_t i = 0; i < n; i++) {
+        assert_true(yard->naside < MAX_ASIDE);
+        yard->was_held[yard->naside] = entries[i]->refusal.held;
+        yard->aside[yard->naside++] = entries[i]->ticket;
+        held_written(yard->held, sink_topic_of(entries[i]), entries[i]->key);
+    }
+    sink_settle(yard->rig->sink, n);
+}
+
+/* Until all that was put is in Kafka or aside. */
+static void run(struct yard *yard)
+{
+    struct rig *rig = yard->rig;
+    int64_t until = clock_mono_ms() + RIG_LIMIT_MS;
+
+    while (rig->acked + yard->naside < rig->next && clock_mono_ms() < until) {
+        rig_turn(rig, 100);
+        write_rows(yard);
+        if (rig->err.class != ERR_NONE)
+            print_error("sink: %s\n", rig->err.text);
+        assert_int_equal(rig->err.class, ERR_NONE);
+    }
+    assert_int_equal(rig->acked + yard->naside, rig->next);
+    assert_int_equal(sink_pending(rig->sink), 0);
+}
+
+static struct yard *warm_yard(int partitions)
+{
+    struct yard *yard = yard_new(partitions);
+
+    rig_put(yard->rig, "events", "k", 1);
+    run(yard);
+    return yard;
+}
+
+static void put_keys(struct yard *yard, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char key[16];
+
+        (void)snprintf(key, sizeof(key), "key-%d", i);
+        rig_put(yard->rig, "events", key, 1);
+    }
+}
+
+static void answer(struct yard *yard, const char *answers)
+{
+    for (; *answers; answers++)
+        rd_kafka_mock_push_request_errors(yard->rig->mock, PRODUCE, 1,
+                                          *answers == '.' ? RD_KAFKA_RESP_ERR_NO_ERROR
+                                          : *answers == 's'
+                                              ? RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE
+                                              : RD_KAFKA_RESP_ERR_INVALID_RECORD);
+}
+
+static void must_have_arrived(struct yard *yard, size_t n)
+{
+    struct record_list list = rig_read(yard->rig, "events");
+
+    assert_int_equal(record_list_count(&list, 0, (int64_t)yard->rig->next), n);
+    record_list_must_ascend(&list);
+    record_list_free(&list);
+}
+
+/* The batch of 50 is refused; the lane sends the first alone and halves the rest. */
+static void the_guilty_one_of_a_batch_goes_aside_and_the_others_arrive(void **state)
+{
+    struct yard *yard = warm_yard(1);
+
+    (void)state;
+    answer(yard, "x.xxxxxx");
+    put_keys(yard, 50);
+    run(yard);
+    assert_int_equal(yard->naside, 1);
+    assert_int_equal(yard->aside[0], 2);
+    assert_false(yard->was_held[0]);
+    must_have_arrived(yard, 50);
+    yard_free(yard);
+}
+
+static void what_has_the_key_of_a_refused_one_waits_behind_it(void **state)
+{
+    struct yard *yard = warm_yard(1);
+
+    (void)state;
+    answer(yard, "x.xxxxxx");
+    rig_put(yard->rig, "events", "same", 50);
+    run(yard);
+    assert_int_equal(yard->naside, 49);
+    for (size_t i = 0; i < 49; i++) {
+        assert_int_equal(yard->aside[i], 2 + i);
+        assert_int_equal(yard->was_held[i], i > 0);
+    }
+    must_have_arrived(yard, 2);
+    yard_free(yard);
+}
+
+static void many_refusals_cost_one_producer(void **state)
+{
+    struct yard *yard = warm_yard(1);
+
+    (void)state;
+    answer(yard, "x");
+    put_keys(yard, 20);
+    run(yard);
+    for (int i = 0; i < 20; i++) {
+        answer(yard, "x");
+        rig_put(yard->rig, "events", NULL, 1);
+        run(yard);
+    }
+    assert_int_equal(yard->naside, 20);
+    assert_int_equal(rig_count_notices(yard->rig, "Kafka refuses"), 1);
+    must_have_arrived(yard, 21);
+    yard_free(yard);
+}
+
+static void other_partitions_go_on_meanwhile(void **state)
+{
+    struct yard *yard = warm_yard(4);
+
+    (void)state;
+    put_keys(yard, 100);
+    run(yard);
+    answer(yard, "x");
+    put_keys(yard, 400);
+    run(yard);
+    put_keys(yard, 400);
+    run(yard);
+    assert_int_equal(yard->naside, 0); /* refused once, and taken when alone */
+    must_have_arrived(yard, 901);
+    yard_free(yard);
+}
+
+static void a_batch_too_large_as_a_whole_arrives(void **state)
+{
+    struct yard *yard = warm_yard(1);
+
+    (void)state;
+    answer(yard, "s.ss");
+    put_keys(yard, 200);
+    run(yard);
+    assert_int_equal(yard->naside, 0);
+    must_have_arrived(yard, 201);
+    yard_free(yard);
+}
+
+static void a_topic_that_refuses_meanwhile_is_waited_for(void **state)
+{
+    struct yard *yard = warm_yard(1);
+
+    (void)state;
+    answer(yard, "x.");
+    rd_kafka_mock_push_request_errors(yard->rig->mock, PRODUCE, 1,
+                                      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+    put_keys(yard, 200);
+    run(yard);
+    assert_int_equal(yard->naside, 0);
+    must_have_arrived(yard, 201);
+    yard_free(yard);
+}
+
+static void what_is_with_the_second_producer_can_be_dropped(void **state)
+{
+    struct yard *yard = warm_yard(1);
+    struct rig *rig = yard->rig;
+    int64_t until = clock_mono_ms() + RIG_LIMIT_MS;
+
+    (void)state;
+    answer(yard, "x");
+    put_keys(yard, 200);
+    while (!rig_notice(rig, "Kafka refuses") && clock_mono_ms() < until)
+        rig_turn(rig, 100);
+    rd_kafka_mock_broker_set_rtt(rig->mock, 1, 300);
+    rig_run_for(rig, 100);
+    sink_ebb(rig->sink);
+    while (sink_pending(rig->sink) > 0 && clock_mono_ms() < until)
+        rig_turn(rig, 100);
+    assert_int_equal(sink_pending(rig->sink), 0);
+    rd_kafka_mock_broker_set_rtt(rig->mock, 1, 0);
+    rig->acked = rig->next; /* what was dropped is put again by the source */
+    put_keys(yard, 200);
+    run(yard);
+    yard_free(yard);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_guilty_one_of_a_batch_goes_aside_and_the_others_arrive),
+        cmocka_unit_test(what_has_the_key_of_a_refused_one_waits_behind_it),
+        cmocka_unit_test(many_refusals_cost_one_producer),
+        cmocka_unit_test(other_partitions_go_on_meanwhile),
+        cmocka_unit_test(a_batch_too_large_as_a_whole_arrives),
+        cmocka_unit_test(a_topic_that_refuses_meanwhile_is_waited_for),
+        cmocka_unit_test(what_is_with_the_second_producer_can_be_dropped),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
