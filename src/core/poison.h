@@ -24,6 +24,9 @@ enum poison_class {
     POISON_LIMITED,   /* not known: an event is tried a limited number of times */
 };
 
+/* INVALID_RECORD, for a record that was not even sent. */
+enum { POISON_INVALID_RECORD = 87 };
+
 enum poison_class poison_class_of(int error);
 
 /* Has it a row in the table?  The others are POISON_LIMITED. */

@@ -248,9 +248,8 @@ void sink_free(struct sink *sink)
         job_finish(sink->job);
     if (sink->window)
         sink_forget_refused(sink);
-    lane_free(sink->lane);
+    sink_free_suspects(sink);
     producer_free(sink->producer);
-    sink_forget_suspects(sink);
     topics_free(sink->topics);
     window_free(sink->window);
     free(sink->acked);

@@ -88,6 +88,8 @@ static void destroy_producer(void *arg)
 /* In a job, as it may take a while; at once if there is no thread for it. */
 void sink_begin_destroying(struct sink *sink)
 {
+    if (sink->configs)
+        topic_configs_use(sink->configs, NULL);
     topics_forget_producer(sink->topics);
     sink->ready = NULL;
     sink->asking = (struct asking){0};
@@ -125,16 +127,19 @@ int sink_make_producer(struct sink *sink, struct err *err)
     struct producer_options options = {
         .properties = sink->options.properties,
         .nproperties = sink->options.nproperties,
-        .batch_bytes = sink->batch_bytes,
+        .batch_bytes = sink_foreseen_batch(sink),
         .max_messages = sink->acked_cap + 1,
         .max_bytes = (size_t)sink_widest(sink->options.memory_bytes),
-        .callbacks = {sink_on_report, sink_on_trouble, sink_on_log, NULL, sink},
+        .callbacks = {sink_on_report, sink_on_trouble, sink_on_log, sink_on_described,
+                      sink},
     };
 
     sink->producer = producer_new(&options, err);
     if (!sink->producer)
         return -1;
     sink->phase = SINK_RUNNING;
+    if (sink->configs)
+        topic_configs_use(sink->configs, sink->producer);
     sink->max_message_bytes = producer_max_message_bytes(sink->producer);
     return 0;
 }

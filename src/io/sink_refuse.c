@@ -13,6 +13,8 @@ void sink_dead_letters(struct sink *sink, struct held *held, unsigned attempts)
 {
     sink->held = held;
     sink->attempts_max = attempts;
+    if (held)
+        sink_begin_foreseeing(sink);
 }
 
 struct slice sink_topic_of(const struct entry *entry)

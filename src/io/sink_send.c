@@ -112,6 +112,8 @@ static enum sink_offer offer_to_partition(struct sink *sink, struct entry *entry
         sink_fail(sink, KAFKA_ERROR_NO_RESOURCES, NULL, n, seq, NULL);
         return OFFER_FAILED;
     }
+    if (sink_is_large(entry))
+        (void)sink_suspect(sink, entry->topic, n);
     if (((struct topic *)entry->topic)->suspects > 0 &&
         sink_is_suspect(sink, entry->topic, n))
         return sink_offer_suspect(sink, seq, n);
@@ -257,17 +259,22 @@ enum sink_offer sink_offer(struct sink *sink, window_seq_t seq)
 {
     struct entry *entry = window_entry(sink->window, seq);
     struct topic *topic = entry->topic;
-    int error;
+    enum sink_offer foreseen;
+    int error = 0;
 
     note_offered(sink, entry);
     if (sink->held && held_keys(sink->held) > 0 && sink_must_wait(sink, seq))
         return sink_hold_back(sink, seq);
+    if (sink_can_foresee(topic) && (foreseen = sink_foresee(sink, seq)) != OFFER_SENT)
+        return foreseen;
     if (topic->suspended || topic->probing || topic->waiting.n > 0)
         return hold_for_topic(sink, topic, seq);
     if (!topic->handle && !may_ask(sink, topic))
         return hold_for_topic(sink, topic, seq);
-    if (!topic->handle)
+    if (!topic->handle) {
         topic->handle = producer_topic_new(sink->producer, topic->name, &error);
+        sink_look_up(sink, topic);
+    }
     if (!topic->handle) {
         sink_fail(sink, error, topic, PARTITION_ANY, seq, NULL);
         return OFFER_FAILED;

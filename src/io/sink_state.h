@@ -4,6 +4,7 @@
  *   sink_send.c     which message may be sent now
  *   sink_gather.c   which are better sent later, together with others of their topic
  *   sink_failure.c  what a failure means, the next producer, and what is given up
+ *   sink_foresee.c  what Kafka would refuse
  *   sink_suspects.c the second producer, for partitions on which something was refused
  *   sink_refuse.c   what is not for Kafka, until it is in the table of dead letters
  *
@@ -22,6 +23,7 @@
 #include "io/lane.h"
 #include "io/producer.h"
 #include "io/sink.h"
+#include "io/topic_config.h"
 #include "io/topics.h"
 
 /* A warning about something that lasts is repeated that often. */
@@ -117,7 +119,8 @@ struct sink {
     struct held *held;          /* NULL: there is no table of dead letters */
     size_t refused;             /* entries of the window that are for that table */
     uint64_t refusals;
-    struct lane *lane; /* NULL: nothing was refused yet */
+    struct topic_configs *configs; /* NULL: nothing is foreseen */
+    struct lane *lane;             /* NULL: nothing was refused yet */
     struct suspect *suspects;
     size_t nsuspects;
     int64_t suspects_ms; /* when they are looked at again */
@@ -235,6 +238,30 @@ void sink_forget_refused(struct sink *sink);
 int sink_add(struct sink *sink, const struct message *message, ticket_t ticket,
              window_seq_t *ret, struct err *err) __attribute__((warn_unused_result));
 
+/* sink_foresee.c */
+void sink_on_described(void *arg, const struct producer_description *description);
+void sink_begin_foreseeing(struct sink *sink);
+/* A topic is used: what are its limits? */
+void sink_look_up(struct sink *sink, struct topic *topic);
+/* How large a batch may be at most for the topics that are known; 0: no limit. */
+size_t sink_foreseen_batch(const struct sink *sink);
+static inline bool sink_can_foresee(const struct topic *topic)
+{
+    return topic->config && topic->config->state == TOPIC_CONFIG_KNOWN;
+}
+/* The entry of such a topic: OFFER_SENT if it may be sent. */
+enum sink_offer sink_foresee(struct sink *sink, window_seq_t seq);
+bool sink_is_over_limit(const struct entry *entry);
+/* Unless it is compressed it is larger than the topic allows.  What it costs here is more
+ * than what it takes there. */
+static inline bool sink_is_large(const struct entry *entry)
+{
+    const struct topic *topic = entry->topic;
+
+    return topic->config && entry->cost_bytes > topic->config->max_message_bytes &&
+           sink_is_over_limit(entry);
+}
+
 /* sink_suspects.c */
 /* Something was refused on partition n: the second producer serves it from now on, for a
  * minute and longer while more is refused.  False: no memory, or n is not known. */
@@ -246,12 +273,15 @@ bool sink_is_suspect(struct sink *sink, struct topic *topic, int32_t n);
 int32_t sink_suspect_for(const struct sink *sink, const struct topic *topic,
                          struct slice key);
 enum sink_offer sink_offer_suspect(struct sink *sink, window_seq_t seq, int32_t n);
+/* The second producer's results, and questions about topics. */
 int sink_serve_suspects(struct sink *sink, struct err *err)
     __attribute__((warn_unused_result));
 int64_t sink_suspects_deadline(const struct sink *sink);
 /* What is with the second producer is queued again, and is not sent any more. */
 void sink_drop_lane(struct sink *sink);
+/* All topics are forgotten. */
 void sink_forget_suspects(struct sink *sink);
+void sink_free_suspects(struct sink *sink);
 
 /* sink_failure.c */
 const char *sink_reason_of(int error); /* a few words for the table; static */

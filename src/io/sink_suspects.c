@@ -244,6 +244,8 @@ int sink_serve_suspects(struct sink *sink, struct err *err)
 {
     struct lane_result result;
 
+    if (sink->configs)
+        topic_configs_serve(sink->configs, sink->now_ms);
     if (!sink->lane)
         return 0;
     if (lane_serve(sink->lane, sink->now_ms, err) != 0)
@@ -260,6 +262,8 @@ int64_t sink_suspects_deadline(const struct sink *sink)
 {
     int64_t deadline = sink->lane ? lane_deadline(sink->lane) : CLOCK_NEVER;
 
+    if (sink->configs)
+        deadline = clock_min(deadline, topic_configs_deadline(sink->configs));
     return sink->nsuspects > 0 && window_pending(sink->window) > 0
                ? clock_min(deadline, sink->suspects_ms)
                : deadline;
@@ -289,6 +293,13 @@ void sink_drop_lane(struct sink *sink)
 void sink_forget_suspects(struct sink *sink)
 {
     sink->nsuspects = 0;
+    if (sink->configs)
+        topic_configs_clear(sink->configs);
+}
+
+void sink_free_suspects(struct sink *sink)
+{
+    lane_free(sink->lane);
+    topic_configs_free(sink->configs);
     free(sink->suspects);
-    sink->suspects = NULL;
 }

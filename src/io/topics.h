@@ -36,31 +36,32 @@ struct topic {
     struct topic *next_in_bucket;
     struct topic *next_ready;
     struct topic *next_in_line;
-    bool ready; /* in the list of those that may send what waits */
     char *name;
     size_t name_len;
     size_t entries;   /* in the window, not done */
     size_t in_flight; /* with the producer */
 
     struct producer_topic *handle; /* NULL: not made for this instance yet */
+    bool ready;                    /* in the list of those that may send what waits */
     bool in_line;                  /* until fewer topics are being asked for */
-    bool asked; /* librdkafka asks for it; until an acknowledgement, or a while */
+    bool asked;   /* librdkafka asks for it; until an acknowledgement, or a while */
+    bool probing; /* a message is under way to learn the number of partitions */
+    int32_t npartitions; /* made so far, not what the topic has */
     int64_t asked_ms;
     struct partition *partitions;
-    int32_t npartitions; /* made so far, not what the topic has */
-    bool probing;        /* a message is under way to learn the number of partitions */
-    int64_t probing_ms;  /* since when */
+    int64_t probing_ms; /* since when */
     window_seq_t probe;
     struct waiting waiting;  /* for that, or for the end of a suspension */
     struct waiting gathered; /* not offered yet, see sink_gather */
     int32_t keyless;         /* the partition for messages without a key, for a while */
     unsigned keyless_left;
 
-    int32_t count;            /* of partitions, as the last producer knew it; 0: not */
-    size_t suspects;          /* partitions that the second producer serves */
-    window_seq_t careful_end; /* what is before travels alone: is it to blame? */
-    bool innocent;            /* the last time it was asked, none of them was */
-    bool suspended; /* Kafka refuses the topic as a whole; until suspended_until_ms */
+    int32_t count;   /* of partitions, as the last producer knew it; 0: not */
+    bool innocent;   /* when careful_end was asked last, none was to blame */
+    bool suspended;  /* Kafka refuses the topic as a whole; until suspended_until_ms */
+    size_t suspects; /* partitions that the second producer serves */
+    window_seq_t careful_end;          /* what is before travels alone: is it to blame? */
+    const struct topic_config *config; /* NULL: not asked for */
     int64_t suspended_until_ms;
     int64_t failed_ms; /* since when it does; 0: not */
     struct backoff backoff;

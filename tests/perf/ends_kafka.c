@@ -88,6 +88,12 @@ void producer_resume(struct producer *producer, const struct producer_topic *top
     (void)producer, (void)topic, (void)partition;
 }
 
+bool producer_describe(struct producer *producer, const char *const *topics, size_t n)
+{
+    (void)producer, (void)topics, (void)n;
+    return false;
+}
+
 size_t producer_batch_bytes(const struct producer *producer)
 {
     (void)producer;

@@ -1,7 +1,7 @@
 /* What Kafka refuses goes aside, through the second producer, and the rest arrives. */
 #include "base/clock.h"
 #include "core/held.h"
-#include "io/kafka_error.h"
+#include "io/sink_state.h"
 
 #include "rig.h"
 
@@ -231,6 +231,75 @@ static void what_is_with_the_second_producer_can_be_dropped(void **state)
     yard_free(yard);
 }
 
+/* As a broker would say it; the mock cluster cannot. */
+static void describe(struct yard *yard, const char *name, const char *value)
+{
+    struct producer_setting setting = {name, value};
+    struct producer_description d = {
+        .topic = "events", .reason = "", .settings = &setting, .nsettings = 1};
+
+    rig_turn(yard->rig, 0); /* the question */
+    sink_on_described(yard->rig->sink, &d);
+}
+
+static void a_record_without_a_key_is_not_sent_to_a_compacted_topic(void **state)
+{
+    struct yard *yard = warm_yard(1);
+
+    (void)state;
+    describe(yard, "cleanup.policy", "compact");
+    rig_put(yard->rig, "events", NULL, 10);
+    rig_put(yard->rig, "events", "k", 10);
+    run(yard);
+    assert_int_equal(yard->naside, 10);
+    assert_int_equal(yard->aside[9], 10);
+    assert_int_equal(yard->rig->nnotices, 0);
+    must_have_arrived(yard, 11);
+    yard_free(yard);
+}
+
+static void a_record_over_the_topics_limit_does_not_end_the_main_producer(void **state)
+{
+    static char payload[5000];
+    struct yard *yard = warm_yard(1);
+    struct message message = rig_message("events", "large");
+
+    (void)state;
+    describe(yard, "max.message.bytes", "4000");
+    memset(payload, 'x', sizeof(payload));
+    message.payload = (struct slice){payload, sizeof(payload)};
+    rig_put(yard->rig, "events", "k", 10);
+    run(yard);
+    answer(yard, "s");
+    rig_put_message(yard->rig, message);
+    rig_put(yard->rig, "events", "k", 10);
+    run(yard);
+    assert_int_equal(yard->naside, 1);
+    assert_int_equal(yard->aside[0], 11);
+    assert_int_equal(yard->rig->nnotices, 0);
+    must_have_arrived(yard, 21);
+    yard_free(yard);
+}
+
+static void a_timestamp_out_of_the_topics_range_gives_way_at_once(void **state)
+{
+    struct yard *yard = warm_yard(1);
+    struct message message = rig_message("events", "k");
+    struct record_list list;
+
+    (void)state;
+    describe(yard, "message.timestamp.before.max.ms", "3600000");
+    message.given_timestamp = slice_of("1970-01-01 00:00:01+00");
+    message.timestamp_ms = 1000;
+    rig_put_message(yard->rig, message);
+    run(yard);
+    list = rig_read(yard->rig, "events");
+    assert_int_equal(list.n, 2);
+    assert_int_equal(list.records[1].timestamp_ms, 1700000001000);
+    record_list_free(&list);
+    yard_free(yard);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +310,9 @@ int main(void)
         cmocka_unit_test(a_batch_too_large_as_a_whole_arrives),
         cmocka_unit_test(a_topic_that_refuses_meanwhile_is_waited_for),
         cmocka_unit_test(what_is_with_the_second_producer_can_be_dropped),
+        cmocka_unit_test(a_record_without_a_key_is_not_sent_to_a_compacted_topic),
+        cmocka_unit_test(a_record_over_the_topics_limit_does_not_end_the_main_producer),
+        cmocka_unit_test(a_timestamp_out_of_the_topics_range_gives_way_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
