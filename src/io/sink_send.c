@@ -112,7 +112,7 @@ static enum sink_offer offer_to_partition(struct sink *sink, struct entry *entry
         sink_fail(sink, KAFKA_ERROR_NO_RESOURCES, NULL, n, seq, NULL);
         return OFFER_FAILED;
     }
-    if (sink_is_large(entry))
+    if (sink_is_large(entry) || ticket_is_retry(entry->ticket)) /* likely refused */
         (void)sink_suspect(sink, entry->topic, n);
     if (((struct topic *)entry->topic)->suspects > 0 &&
         sink_is_suspect(sink, entry->topic, n))

@@ -300,6 +300,32 @@ static void a_timestamp_out_of_the_topics_range_gives_way_at_once(void **state)
     yard_free(yard);
 }
 
+/* Somebody may have mended its topic, or not. */
+static void a_dead_letter_tried_again_in_vain_does_not_end_the_main_producer(void **state)
+{
+    struct yard *yard = warm_yard(1);
+    struct rig *rig = yard->rig;
+    struct message message = rig_message("events", "again");
+    struct entry *entry;
+    struct err err = {0};
+    int64_t until = clock_mono_ms() + RIG_LIMIT_MS;
+
+    (void)state;
+    answer(yard, "x");
+    message.payload = slice_of("1");
+    assert_int_equal(sink_put(rig->sink, &message, TICKET_RETRY, &err), 1);
+    while (sink_refused(rig->sink, &entry, 1, SIZE_MAX) == 0 && clock_mono_ms() < until)
+        rig_turn(rig, 100);
+    assert_int_equal(sink_refused(rig->sink, &entry, 1, SIZE_MAX), 1);
+    assert_true(ticket_is_retry(entry->ticket));
+    assert_int_equal(rig->nnotices, 0);
+    sink_settle(rig->sink, 1);
+    put_keys(yard, 10);
+    run(yard);
+    must_have_arrived(yard, 11);
+    yard_free(yard);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +339,8 @@ int main(void)
         cmocka_unit_test(a_record_without_a_key_is_not_sent_to_a_compacted_topic),
         cmocka_unit_test(a_record_over_the_topics_limit_does_not_end_the_main_producer),
         cmocka_unit_test(a_timestamp_out_of_the_topics_range_gives_way_at_once),
+        cmocka_unit_test(
+            a_dead_letter_tried_again_in_vain_does_not_end_the_main_producer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
