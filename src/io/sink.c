@@ -95,11 +95,10 @@ void sink_on_report(void *arg, window_seq_t seq, int32_t partition, int error)
         sink->in_flight--;
         return;
     }
-    if (error != 0) {
+    if (error == 0)
+        acknowledged(sink, entry, seq, partition);
+    else
         sink_fail(sink, error, entry->topic, partition, seq, NULL);
-        return;
-    }
-    acknowledged(sink, entry, seq, partition);
 }
 
 void sink_on_trouble(void *arg, int error, bool fatal, const char *reason)
@@ -204,8 +203,7 @@ static void check(struct sink *sink)
     resume_topics(sink);
 }
 
-/* ---- the interface ------------------------------------------------------------------
- */
+/* ---- the interface ---------------------------------------------------------------- */
 
 struct sink *sink_new(const struct sink_options *options, struct err *err)
 {
@@ -246,8 +244,7 @@ void sink_free(struct sink *sink)
         return;
     if (sink->job)
         job_finish(sink->job);
-    if (sink->window)
-        sink_forget_refused(sink);
+    sink_forget_refused(sink);
     sink_free_suspects(sink);
     producer_free(sink->producer);
     topics_free(sink->topics);

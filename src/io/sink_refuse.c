@@ -192,6 +192,8 @@ uint64_t sink_refusals(const struct sink *sink)
 
 void sink_forget_refused(struct sink *sink)
 {
+    if (sink->refused == 0)
+        return;
     for (window_seq_t seq = window_begin(sink->window);
          sink->refused > 0 && seq != window_end(sink->window); seq++) {
         struct entry *entry = window_entry(sink->window, seq);
