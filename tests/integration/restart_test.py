@@ -96,7 +96,7 @@ def test_events_acknowledged_but_not_confirmed_come_twice_and_alike_A45(lab: Lab
     lab.writer.number("k", *range(1, 6))
     lab.writer.number("j", *range(1, 6))
     lab.wait_received()
-    os.kill(sender, signal.SIGSTOP)  # whatever the relay confirms now, nobody reads it
+    os.kill(sender, signal.SIGSTOP)  # what the relay confirms now is not read before it is told to end
     try:
         lab.kafka.thaw()
         lab.checker.wait_complete()
@@ -105,7 +105,8 @@ def test_events_acknowledged_but_not_confirmed_come_twice_and_alike_A45(lab: Lab
     finally:
         os.kill(sender, signal.SIGCONT)
     relay.start()
-    assert lab.verify().duplicates == 10
+    # The walsender may read a status or two between SIGCONT and its end.
+    assert 0 < lab.verify().duplicates <= 10
 
 
 def test_a_relay_that_survives_a_crash_of_postgresql_repeats_nothing_A46(lab: Lab) -> None:
