@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BATCH = 1000, KEY_MAX = 1 << 30, SQL_MAX = 4096 };
 
@@ -35,11 +34,6 @@ static void add_query(struct buf *sql, const char *schema)
                schema, (int)BATCH);
 }
 
-static bool is_true(const struct pg_result *rows, int row, enum load_column column)
-{
-    return *pg_value(rows, row, (int)column) == 't';
-}
-
 /* The key's bytes, in buf; absent for SQL NULL.  False: no memory. */
 static bool read_key(const char *digits, struct buf *buf, struct slice *ret)
 {
@@ -61,9 +55,9 @@ static int load_row(const struct pg_result *rows, int row, struct buf *key,
         .topic = slice_of(pg_value(rows, row, LOAD_TOPIC)),
         .place.number = (uint32_t)strtoul(pg_value(rows, row, LOAD_NUMBER), NULL, 10),
         .place.commit_us = strtoll(pg_value(rows, row, LOAD_COMMIT_US), NULL, 10),
-        .unresolved = is_true(rows, row, LOAD_UNRESOLVED),
-        .comes_again = is_true(rows, row, LOAD_COMES_AGAIN),
-        .has_end = is_true(rows, row, LOAD_HAS_END),
+        .unresolved = pg_is_true(rows, row, LOAD_UNRESOLVED),
+        .comes_again = pg_is_true(rows, row, LOAD_COMES_AGAIN),
+        .has_end = pg_is_true(rows, row, LOAD_HAS_END),
     };
 
     if (!lsn_parse(pg_value(rows, row, LOAD_LSN), &ret.place.lsn))

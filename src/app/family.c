@@ -45,7 +45,7 @@ static const char clock_query[] =
 static int ask(struct family *family, const char *query, int n, const char *const *args)
 {
     struct pg_result *result = pg_query(family->pg, query, n, args, &family->err);
-    int rc = result ? *pg_value(result, 0, 0) == 't' : -1;
+    int rc = result ? pg_is_true(result, 0, 0) : -1;
 
     pg_result_free(result);
     return rc;

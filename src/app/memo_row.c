@@ -8,14 +8,6 @@
 
 enum { QUERY_MAX = 8192 };
 
-static int set(struct pg *pg, const char *query, struct err *err)
-{
-    struct pg_result *result = pg_query(pg, query, 0, NULL, err);
-
-    pg_result_free(result);
-    return result ? 0 : -1;
-}
-
 /* Neither a lock nor a large table holds up the relay. */
 static const char brief[] = "SELECT pg_catalog.set_config('lock_timeout', '2s', false),"
                             " pg_catalog.set_config('statement_timeout', '5s', false)";
@@ -46,13 +38,13 @@ int memo_row_read(struct pg *pg, const char *slot, struct memo *ret, struct err 
     struct pg_result *row;
 
     *ret = (struct memo){0};
-    if (set(pg, brief, err) != 0)
+    if (pg_execute(pg, brief, 0, NULL, err) != 0)
         return -1;
     row = pg_query(pg, read_query, 1, &slot, err);
     if (row && pg_rows(row) == 1)
         take(row, ret);
     pg_result_free(row);
-    (void)set(pg, unlimited, NULL);
+    (void)pg_execute(pg, unlimited, 0, NULL, NULL);
     return row ? 0 : -1;
 }
 
@@ -88,9 +80,9 @@ static struct pg_result *count(struct pg *pg, const struct config *config,
     buf_printf(&query, "SELECT ");
     for (size_t i = 0; rc == 0 && i < config->ntables; i++)
         rc = add_table(&query, &config->tables[i]);
-    if (rc == 0 && !query.failed && set(pg, brief, err) == 0)
+    if (rc == 0 && !query.failed && pg_execute(pg, brief, 0, NULL, err) == 0)
         ret = pg_query(pg, buf_str(&query), 1, &slot, err);
-    (void)set(pg, unlimited, NULL);
+    (void)pg_execute(pg, unlimited, 0, NULL, NULL);
     buf_done(&query);
     return ret;
 }
@@ -130,21 +122,18 @@ static int put(struct memo_writer *w)
     char lsn[24];
     const char *const values[] = {w->config->postgres.slot, w->memo.system_id, timeline,
                                   lsn};
-    struct pg_result *result;
 
     (void)snprintf(timeline, sizeof(timeline), "%u", (unsigned)w->memo.timeline);
     (void)snprintf(lsn, sizeof(lsn), "%" LSN_FMT, LSN_ARG(w->memo.confirmed));
-    result = pg_query(w->pg, write_query, 4, values, &w->err);
-    pg_result_free(result);
-    return result ? 0 : -1;
+    return pg_execute(w->pg, write_query, 4, values, &w->err);
 }
 
 static int open_and_put(struct memo_writer *w)
 {
     err_clear(&w->err);
     w->pg = pg_connect(w->config->postgres.dsn, PG_SQL, &w->err);
-    if (w->pg && set(w->pg, brief, &w->err) == 0 &&
-        set(w->pg, local_commit, &w->err) == 0 && put(w) == 0)
+    if (w->pg && pg_execute(w->pg, brief, 0, NULL, &w->err) == 0 &&
+        pg_execute(w->pg, local_commit, 0, NULL, &w->err) == 0 && put(w) == 0)
         return 0;
     memo_writer_done(w);
     return -1;

@@ -74,7 +74,7 @@ static int judge_rights(const struct pg_result *found, struct err *err)
             "role %s lacks rights on table %s (%s): GRANT SELECT, INSERT, "
             "UPDATE ON %s TO %s, or walrelay setup",
             role, name, get(found, LETTERS_RIGHTS), name, role);
-    if (strcmp(get(found, LETTERS_ROW_SECURITY), "t") == 0)
+    if (pg_is_true(found, 0, LETTERS_ROW_SECURITY))
         return err_set_code(
             err, ERR_RETRY, "42501",
             "row security hides rows of table %s from role %s: ALTER TABLE "

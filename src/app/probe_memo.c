@@ -2,7 +2,6 @@
 #include "app/probe.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* to_regclass would fail without USAGE of the schema. */
 const char memo_query[] =
@@ -13,11 +12,6 @@ const char memo_query[] =
     " FROM (SELECT) one LEFT JOIN (pg_class c JOIN pg_namespace n"
     " ON n.oid = c.relnamespace) ON n.nspname = 'public' AND c.relname = "
     "'walrelay_state'";
-
-static bool is_true(const struct pg_result *found, int column)
-{
-    return strcmp(pg_value(found, 0, column), "t") == 0;
-}
 
 static void trouble(struct check *check, const char *why, const char *cure)
 {
@@ -37,9 +31,9 @@ int verdict_memo(struct check *check, const struct pg_result *found, struct err 
     struct err mine = {0};
 
     (void)err;
-    if (!is_true(found, 0)) {
+    if (!pg_is_true(found, 0, 0)) {
         trouble(check, "table public.walrelay_state does not exist (walrelay setup)", "");
-    } else if (!is_true(found, 1)) {
+    } else if (!pg_is_true(found, 0, 1)) {
         trouble(check, "table public.walrelay_state may not be written",
                 "; GRANT SELECT, INSERT, UPDATE, DELETE ON public.walrelay_state TO ");
     } else if (memo_row_read(check->pg, check->config->postgres.slot, memo, &mine) != 0) {

@@ -90,7 +90,7 @@ int verdict_plugin(struct check *check, const struct pg_result *found, struct er
 int verdict_role(struct check *check, const struct pg_result *found, struct err *err)
 {
     check_note(check, "%s", pg_value(found, 0, 0));
-    if (strcmp(pg_value(found, 0, 1), "t") == 0)
+    if (pg_is_true(found, 0, 1))
         return 0;
     return err_set(
         err, ERR_DENIED,

@@ -159,7 +159,7 @@ static int judge_type(const struct check *check, const struct mapped *mapped,
 
 static enum column_class class_of(const struct pg_result *found, int row)
 {
-    if (*pg_value(found, row, COLUMNS_IS_BYTEA) == 't')
+    if (pg_is_true(found, row, COLUMNS_IS_BYTEA))
         return COLUMN_BYTEA;
     if (strcmp(pg_value(found, row, COLUMNS_BASE), "bytea") == 0)
         return COLUMN_BYTEA_DOMAIN;
@@ -180,7 +180,7 @@ static int add_column(struct check *check, const struct mapped *mapped,
         return err_set(err, ERR_INTERNAL, "out of memory");
     if (!mapped_has(mapped, name))
         return 0;
-    if (column->class != COLUMN_TEXT || *pg_value(found, row, COLUMNS_ALTERED) == 't')
+    if (column->class != COLUMN_TEXT || pg_is_true(found, row, COLUMNS_ALTERED))
         check->server->types_needed = true;
     return judge_type(check, mapped, name, pg_value(found, row, COLUMNS_BASE), err);
 }

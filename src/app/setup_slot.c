@@ -30,13 +30,9 @@ static void make(void *arg)
  * of a slot stays (client_connection_check_interval exists since 14). */
 static int leave_nothing(struct pg *pg, struct err *err)
 {
-    struct pg_result *result;
-
     if (pg_server_version(pg) < 140000)
         return 0;
-    result = pg_query(pg, "SET client_connection_check_interval = '1s'", 0, NULL, err);
-    pg_result_free(result);
-    return result ? 0 : -1;
+    return pg_execute(pg, "SET client_connection_check_interval = '1s'", 0, NULL, err);
 }
 
 /* Every transaction with an xid that was running when the slot was begun is waited

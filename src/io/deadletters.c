@@ -36,21 +36,16 @@ struct deadletters {
 int deadletters_prepare(struct pg *pg, struct err *err)
 {
     /* off would acknowledge what a crash of the server forgets */
-    struct pg_result *result = pg_query(
-        pg,
-        "SELECT pg_catalog.set_config('default_transaction_read_only', 'off', false),"
-        " pg_catalog.set_config('lock_timeout', '5s', false),"
-        " pg_catalog.set_config('statement_timeout', '30s', false),"
-        " CASE pg_catalog.current_setting('synchronous_commit') WHEN 'off' THEN"
-        " pg_catalog.set_config('synchronous_commit', 'local', false) END",
-        0, NULL, err);
-
-    if (!result)
+    if (pg_execute(
+            pg,
+            "SELECT pg_catalog.set_config('default_transaction_read_only', 'off', false),"
+            " pg_catalog.set_config('lock_timeout', '5s', false),"
+            " pg_catalog.set_config('statement_timeout', '30s', false),"
+            " CASE pg_catalog.current_setting('synchronous_commit') WHEN 'off' THEN"
+            " pg_catalog.set_config('synchronous_commit', 'local', false) END",
+            0, NULL, err) != 0)
         return -1;
-    pg_result_free(result);
-    result = pg_query(pg, "LISTEN " DEAD_LETTERS_TABLE, 0, NULL, err);
-    pg_result_free(result);
-    return result ? 0 : -1;
+    return pg_execute(pg, "LISTEN " DEAD_LETTERS_TABLE, 0, NULL, err);
 }
 
 static char *table_of(const char *schema)
@@ -298,7 +293,7 @@ struct pollfd deadletters_fd(const struct deadletters *d)
 
 static int judge(struct deadletters *d, const struct pg_result *result, struct err *err)
 {
-    if (strcmp(pg_value(result, 0, 0), "t") == 0)
+    if (pg_is_true(result, 0, 0))
         return 1;
     d->fenced = true;
     return err_set(err, ERR_RETRY,

@@ -110,23 +110,15 @@ static const char sender_setting[] =
     " AND source NOT IN ('client', 'user', 'database', 'database user')"
     " AND NOT setting::pg_catalog.int4 BETWEEN 1 AND 10000";
 
-static int set(struct pg *pg, const char *query, struct err *err)
-{
-    struct pg_result *result = pg_query(pg, query, 0, NULL, err);
-
-    pg_result_free(result);
-    return result ? 0 : -1;
-}
-
 static int settle(struct pg *pg, struct err *err)
 {
     if (!pg->conn)
         return err_set(err, ERR_RETRY, "PostgreSQL: out of memory for a connection");
     if (PQstatus(pg->conn) != CONNECTION_OK)
         return pg_fail_connect(kind_name(pg->kind), PQerrorMessage(pg->conn), err);
-    if (set(pg, session_settings, err) != 0)
+    if (pg_execute(pg, session_settings, 0, NULL, err) != 0)
         return -1;
-    return pg->kind == PG_REPLICATION ? set(pg, sender_setting, err) : 0;
+    return pg->kind == PG_REPLICATION ? pg_execute(pg, sender_setting, 0, NULL, err) : 0;
 }
 
 struct pg *pg_connect(const char *dsn, enum pg_kind kind, struct err *err)

@@ -69,6 +69,23 @@ int pg_rows(const struct pg_result *result);
 int pg_columns(const struct pg_result *result);
 /* NULL for SQL NULL; borrowed from result. */
 const char *pg_value(const struct pg_result *result, int row, int column);
+/* Is it the boolean true?  False for SQL NULL. */
+static inline bool pg_is_true(const struct pg_result *result, int row, int column)
+{
+    const char *value = pg_value(result, row, column);
+
+    return value && *value == 't';
+}
+
+/* pg_query of a statement whose result nobody looks at.  0, or -1 with err set. */
+static inline int pg_execute(struct pg *pg, const char *sql, int nparams,
+                             const char *const *params, struct err *err)
+{
+    struct pg_result *result = pg_query(pg, sql, nparams, params, err);
+
+    pg_result_free(result);
+    return result ? 0 : -1;
+}
 
 /* Asks the server to give up the statement that another thread is waiting for in
  * pg_query, which then fails with 57014.  Nothing if there is none, or no server. */
