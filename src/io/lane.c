@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/must.h"
+#include "base/random.h"
 #include "io/kafka_error.h"
 #include "io/lane_state.h"
 
@@ -62,12 +63,12 @@ static void on_trouble(void *arg, int error, bool fatal, const char *reason)
 
     tell_trouble(lane, error, reason);
     if (fatal)
-        lane_spoil(lane, error, reason);
+        lane_spoil(lane, error);
 }
 
-static void on_log(void *arg, int level, const char *text)
+static void on_log(void *arg, enum log_level level, const char *text)
 {
-    tell(arg, level <= 3 ? LOG_WARNING : level <= 4 ? LOG_INFO : LOG_DEBUG, NULL, text);
+    tell(arg, level, NULL, text);
 }
 
 /* ---- queues --------------------------------------------------------------------- */
@@ -178,37 +179,18 @@ static void sweep(struct lane *lane)
 
 /* ---- the producer --------------------------------------------------------------- */
 
-void lane_spoil(struct lane *lane, int error, const char *reason)
+void lane_spoil(struct lane *lane, int error)
 {
-    if (lane->spoiled != 0)
-        return;
-    lane->spoiled = error;
-    (void)snprintf(lane->reason, sizeof(lane->reason), "%s",
-                   reason ? reason : kafka_error_text(error));
+    if (lane->spoiled == 0)
+        lane->spoiled = error;
 }
 
-static void destroy_producer(void *arg)
-{
-    producer_free(arg);
-}
-
-/* In a job, as it may take a while; at once if there is no thread for it. */
 static void begin_destroying(struct lane *lane)
 {
     topics_forget_producer(lane->topics);
-    lane->job = job_start(destroy_producer, lane->producer, NULL);
-    if (!lane->job)
-        producer_free(lane->producer);
+    lane->job = producer_retire(lane->producer);
     lane->producer = NULL;
     lane->phase = LANE_DESTROYING;
-}
-
-static uint64_t next_random(struct lane *lane)
-{
-    lane->random ^= lane->random << 13; /* xorshift64: for jitter only */
-    lane->random ^= lane->random >> 7;
-    lane->random ^= lane->random << 17;
-    return lane->random;
 }
 
 static void replace_producer(struct lane *lane)
@@ -219,7 +201,7 @@ static void replace_producer(struct lane *lane)
         backoff_reset(&lane->backoff);
     lane->restart_ms = lane->now_ms;
     if (!quiet || poison_class_of(lane->spoiled) != POISON_PRODUCER)
-        lane->restart_ms += backoff_next(&lane->backoff, next_random(lane));
+        lane->restart_ms += backoff_next(&lane->backoff, random_next(&lane->random));
     lane->failed_ms = lane->now_ms;
     for (struct lane_queue *queue = lane->queues; queue; queue = queue->next)
         lane_unsend(lane, queue);
@@ -275,7 +257,8 @@ static int serve_producer(struct lane *lane, struct err *err)
         return -1;
     }
     lane->phase = LANE_WAITING;
-    lane->restart_ms = lane->now_ms + backoff_next(&lane->backoff, next_random(lane));
+    lane->restart_ms =
+        lane->now_ms + backoff_next(&lane->backoff, random_next(&lane->random));
     return 0;
 }
 

@@ -7,8 +7,6 @@
 #include <string.h>
 
 enum {
-    RECORD_OVERHEAD = 36,   /* librdkafka's own estimate, rd_kafka_msg_wire_size */
-    HEADER_OVERHEAD = 10,   /* two lengths of at most five bytes */
     REQUEST_OVERHEAD = 1024 /* of a request, beside the topic's name; generously */
 };
 
@@ -17,12 +15,8 @@ enum {
 
 static size_t wire_bytes(const struct message *m)
 {
-    size_t size = RECORD_OVERHEAD + m->key.len + m->payload.len +
-                  sizeof(HEADER_GIVEN_TIMESTAMP) + m->given_timestamp.len;
-
-    for (size_t i = 0; i < m->nheaders; i++)
-        size += m->headers[i].name.len + m->headers[i].value.len + HEADER_OVERHEAD;
-    return size;
+    return producer_record_bytes(m->key, m->payload, m->headers, m->nheaders) +
+           sizeof(HEADER_GIVEN_TIMESTAMP) + m->given_timestamp.len;
 }
 
 static bool goes_with(const struct message *first, const struct message *next)
@@ -364,7 +358,7 @@ static void judge(struct lane *lane, struct lane_queue *queue, size_t failed)
 
     switch (poison_fate(&c, &lane->options.limits)) {
     case FATE_AGAIN:
-        lane_spoil(lane, c.error, NULL);
+        lane_spoil(lane, c.error);
         break;
     case FATE_WAIT:
         lane_give_back(lane, queue, c.error);

@@ -56,7 +56,6 @@ struct lane {
     struct producer *producer;
     struct job *job;
     int spoiled; /* the error that ended the producer; 0: it is well */
-    char reason[256];
     bool dropping;
     int64_t restart_ms;
     int64_t failed_ms;
@@ -87,7 +86,7 @@ void lane_finish(struct lane *lane, struct lane_queue *queue, enum lane_outcome 
                  int error);
 /* The producer is of no further use; what is under way is sent again by the next one, or
  * comes back if the error is a state of the cluster. */
-void lane_spoil(struct lane *lane, int error, const char *reason);
+void lane_spoil(struct lane *lane, int error);
 
 /* lane_batch.c */
 /* Sends a batch, if none is under way and there is something to send. */

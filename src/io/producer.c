@@ -55,12 +55,18 @@ static bool is_noise(const char *fac, const char *buf)
            (strcmp(fac, "CONFWARN") == 0 && strstr(buf, "enable.gapless.guarantee"));
 }
 
+/* Of one as in syslog(3): no line of librdkafka's is the end of the relay. */
+static enum log_level level_of(int level)
+{
+    return level <= 3 ? LOG_WARNING : level <= 4 ? LOG_INFO : LOG_DEBUG;
+}
+
 static void on_log(const rd_kafka_t *rk, int level, const char *fac, const char *buf)
 {
     const struct producer *producer = rd_kafka_opaque(rk);
 
     if (!is_noise(fac, buf))
-        producer->callbacks.log(producer->callbacks.arg, level, buf);
+        producer->callbacks.log(producer->callbacks.arg, level_of(level), buf);
 }
 
 /* Runs inside rd_kafka_producev when the topic's metadata is known, later otherwise.
@@ -220,6 +226,20 @@ void producer_free(struct producer *producer)
     if (producer->fd >= 0)
         (void)close(producer->fd);
     free(producer);
+}
+
+static void free_producer(void *arg)
+{
+    producer_free(arg);
+}
+
+struct job *producer_retire(struct producer *producer)
+{
+    struct job *job = job_start(free_producer, producer, NULL);
+
+    if (!job)
+        producer_free(producer);
+    return job;
 }
 
 /* ---- using it ----------------------------------------------------------------- */

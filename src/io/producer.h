@@ -7,8 +7,10 @@
 #define WALRELAY_IO_PRODUCER_H
 
 #include "base/err.h"
+#include "base/log.h"
 #include "core/config.h"
 #include "core/window.h"
+#include "io/job.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,8 +47,8 @@ struct producer_callbacks {
      * any more; reason is librdkafka's.  A fatal error comes before the report of the
      * message that caused it. */
     void (*trouble)(void *arg, int error, bool fatal, const char *reason);
-    /* A line of librdkafka's own log; level as in syslog(3), 0 to 7. */
-    void (*log)(void *arg, int level, const char *text);
+    /* A line of librdkafka's own log. */
+    void (*log)(void *arg, enum log_level level, const char *text);
     /* An answer to producer_describe; NULL if that is not called. */
     void (*described)(void *arg, const struct producer_description *description);
     void *arg;
@@ -71,6 +73,11 @@ struct producer *producer_new(const struct producer_options *options, struct err
 /* What was not sent is dropped, without a report; its topics go with it.  Takes some
  * milliseconds, and may be done in another thread: no callback runs any more. */
 void producer_free(struct producer *producer);
+
+/* The same in a job, as it may take a while.  NULL: there was no thread for it, and it is
+ * done. */
+struct job *producer_retire(struct producer *producer)
+    __attribute__((warn_unused_result));
 
 /* Readable when producer_poll has something to do.  Never -1. */
 int producer_fd(const struct producer *producer);
@@ -133,5 +140,18 @@ int32_t producer_partition_of(const struct producer_topic *topic, struct slice k
 int producer_send(struct producer *producer, struct producer_topic *topic,
                   const struct entry *entry, int32_t partition, window_seq_t seq)
     __attribute__((warn_unused_result));
+
+/* At most what librdkafka counts for a record (rd_kafka_msg_wire_size): with each header
+ * two lengths of five bytes. */
+static inline size_t producer_record_bytes(struct slice key, struct slice payload,
+                                           const struct header *headers, size_t nheaders)
+{
+    enum { RECORD_OVERHEAD = 36, HEADER_OVERHEAD = 10 };
+    size_t size = RECORD_OVERHEAD + key.len + payload.len;
+
+    for (size_t i = 0; i < nheaders; i++)
+        size += headers[i].name.len + headers[i].value.len + HEADER_OVERHEAD;
+    return size;
+}
 
 #endif

@@ -121,12 +121,9 @@ void sink_on_trouble(void *arg, int error, bool fatal, const char *reason)
     sink_tell(sink, LOG_WARNING, fields, text);
 }
 
-void sink_on_log(void *arg, int level, const char *text)
+void sink_on_log(void *arg, enum log_level level, const char *text)
 {
-    struct sink *sink = arg;
-    enum log_level ours = level <= 3 ? LOG_WARNING : level <= 4 ? LOG_INFO : LOG_DEBUG;
-
-    sink_tell(sink, ours, NULL, text);
+    sink_tell(arg, level, NULL, text);
 }
 
 /* ---- timers ----------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* sink_failure.c - what a failure means, the next producer, and what is given up; see
  * sink_state.h. */
 #include "base/must.h"
+#include "base/random.h"
 #include "core/poison.h"
 #include "io/kafka_error.h"
 #include "io/sink_state.h"
@@ -33,17 +34,9 @@ static int says(int error)
     }
 }
 
-static uint64_t next_random(struct sink *sink)
-{
-    sink->random ^= sink->random << 13; /* xorshift64: for jitter only */
-    sink->random ^= sink->random >> 7;
-    sink->random ^= sink->random << 17;
-    return sink->random;
-}
-
 int64_t sink_delay(struct sink *sink, struct topic *topic)
 {
-    return backoff_next(&topic->backoff, next_random(sink));
+    return backoff_next(&topic->backoff, random_next(&sink->random));
 }
 
 static void suspend(struct sink *sink, struct topic *topic)
@@ -80,12 +73,6 @@ void sink_fail(struct sink *sink, int error, struct topic *topic, int32_t partit
     }
 }
 
-static void destroy_producer(void *arg)
-{
-    producer_free(arg);
-}
-
-/* In a job, as it may take a while; at once if there is no thread for it. */
 void sink_begin_destroying(struct sink *sink)
 {
     if (sink->configs)
@@ -93,9 +80,7 @@ void sink_begin_destroying(struct sink *sink)
     topics_forget_producer(sink->topics);
     sink->ready = NULL;
     sink->asking = (struct asking){0};
-    sink->job = job_start(destroy_producer, sink->producer, NULL);
-    if (!sink->job)
-        producer_free(sink->producer);
+    sink->job = producer_retire(sink->producer);
     sink->producer = NULL;
     sink->in_flight = 0;
     sink->probes = 0;
@@ -379,7 +364,7 @@ int sink_conclude(struct sink *sink, struct err *err)
     sink->up = false;
     sink->restart_ms = sink->now_ms;
     if (delay)
-        sink->restart_ms += backoff_next(&sink->backoff, next_random(sink));
+        sink->restart_ms += backoff_next(&sink->backoff, random_next(&sink->random));
     sink->failure = (struct sink_failure){0};
     sink_begin_destroying(sink);
     unsend_all(sink);
@@ -404,7 +389,8 @@ int sink_serve_rebuild(struct sink *sink, struct err *err)
         *err = failed;
         return -1;
     }
-    sink->restart_ms = sink->now_ms + backoff_next(&sink->backoff, next_random(sink));
+    sink->restart_ms =
+        sink->now_ms + backoff_next(&sink->backoff, random_next(&sink->random));
     return 0;
 }
 

@@ -7,8 +7,6 @@
 #include <string.h>
 
 enum {
-    RECORD_OVERHEAD = 36, /* librdkafka's own estimate */
-    HEADER_OVERHEAD = 10,
     SMALLEST_BATCH = 16384, /* one odd topic does not make all requests small */
 };
 
@@ -20,16 +18,11 @@ void sink_on_described(void *arg, const struct producer_description *description
         topic_configs_described(sink->configs, description);
 }
 
-static void on_notice(void *arg, enum log_level level, const struct log_field *fields,
-                      const char *text)
-{
-    sink_tell(arg, level, fields, text);
-}
-
 /* Without memory nothing is foreseen. */
 void sink_begin_foreseeing(struct sink *sink)
 {
-    struct topic_configs_options options = {on_notice, sink};
+    struct topic_configs_options options = {sink->options.notice,
+                                            sink->options.notice_arg};
 
     if (sink->configs)
         return;
@@ -56,23 +49,15 @@ size_t sink_foreseen_batch(const struct sink *sink)
     return most == SIZE_MAX ? 0 : most;
 }
 
-static size_t record_bytes(const struct entry *entry)
-{
-    size_t size = RECORD_OVERHEAD + entry->key.len + entry->payload.len;
-
-    for (size_t i = 0; i < entry->nheaders; i++)
-        size +=
-            entry->headers[i].name.len + entry->headers[i].value.len + HEADER_OVERHEAD;
-    return size;
-}
-
 static enum topic_config_verdict judge(const struct entry *entry)
 {
     const struct topic *topic = entry->topic;
     bool own_time = entry->given_timestamp.ptr != NULL;
     int64_t wall_ms = own_time ? clock_wall_us() / 1000 : 0;
 
-    return topic_config_judge(topic->config, entry->key.ptr != NULL, record_bytes(entry),
+    return topic_config_judge(topic->config, entry->key.ptr != NULL,
+                              producer_record_bytes(entry->key, entry->payload,
+                                                    entry->headers, entry->nheaders),
                               own_time ? entry->timestamp_ms : wall_ms, wall_ms);
 }
 

@@ -168,7 +168,7 @@ void sink_tell(struct sink *sink, enum log_level level, const struct log_field *
                const char *text);
 void sink_on_report(void *arg, window_seq_t seq, int32_t partition, int error);
 void sink_on_trouble(void *arg, int error, bool fatal, const char *reason);
-void sink_on_log(void *arg, int level, const char *text);
+void sink_on_log(void *arg, enum log_level level, const char *text);
 
 void sink_came_up(struct sink *sink);
 

@@ -16,12 +16,6 @@
 
 enum { SUSPECT_FOR_MS = 60000, LOOK_EVERY_MS = 500 };
 
-static void on_notice(void *arg, enum log_level level, const struct log_field *fields,
-                      const char *text)
-{
-    sink_tell(arg, level, fields, text);
-}
-
 /* NULL: no memory. */
 static struct lane *lane_of(struct sink *sink)
 {
@@ -29,8 +23,8 @@ static struct lane *lane_of(struct sink *sink)
         .properties = sink->options.properties,
         .nproperties = sink->options.nproperties,
         .limits = {.attempts = sink->attempts_max},
-        .notice = on_notice,
-        .notice_arg = sink,
+        .notice = sink->options.notice,
+        .notice_arg = sink->options.notice_arg,
     };
     struct err err = {0};
 

@@ -42,6 +42,12 @@ void producer_free(struct producer *producer)
     free(producer); /* and not the one topic, which lives as long as the program */
 }
 
+struct job *producer_retire(struct producer *producer)
+{
+    producer_free(producer);
+    return NULL;
+}
+
 void producer_purge(struct producer *producer)
 {
     (void)producer;

@@ -9,7 +9,7 @@ static void on_report(void *arg, window_seq_t seq, int32_t partition, int error)
     (void)arg, (void)seq, (void)partition, (void)error;
 }
 
-static void on_log(void *arg, int level, const char *text)
+static void on_log(void *arg, enum log_level level, const char *text)
 {
     (void)arg, (void)level, (void)text;
 }

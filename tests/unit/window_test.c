@@ -1,3 +1,4 @@
+#include "base/random.h"
 #include "core/window.h"
 
 #include "unit.h"
@@ -7,14 +8,6 @@
 #include <string.h>
 
 enum { ENTRIES = 64, BYTES = 32768, ROUNDS = 60000 };
-
-static uint64_t next_random(uint64_t *random)
-{
-    *random ^= *random << 13;
-    *random ^= *random >> 7;
-    *random ^= *random << 17;
-    return *random;
-}
 
 /* ---- the model: each message as it was given, in memory of its own ------------------
  */
@@ -47,7 +40,7 @@ static char *random_bytes(struct model *m, size_t len)
     char *bytes = malloc(len + 1);
 
     assert_non_null(bytes);
-    memset(bytes, (int)(next_random(&m->random) & 0xff), len);
+    memset(bytes, (int)(random_next(&m->random) & 0xff), len);
     return bytes;
 }
 
@@ -55,25 +48,25 @@ static size_t random_len(struct model *m)
 {
     static const size_t most[] = {1, 8, 100, 3000, BYTES / 2, BYTES};
 
-    return next_random(&m->random) % most[next_random(&m->random) % COUNT(most)];
+    return random_next(&m->random) % most[random_next(&m->random) % COUNT(most)];
 }
 
 static struct expected invent(struct model *m)
 {
     struct expected e = {0};
 
-    if (next_random(&m->random) % 4 != 0) {
-        e.key_len = next_random(&m->random) % 20;
+    if (random_next(&m->random) % 4 != 0) {
+        e.key_len = random_next(&m->random) % 20;
         e.key = random_bytes(m, e.key_len);
     }
-    if (next_random(&m->random) % 8 != 0) {
+    if (random_next(&m->random) % 8 != 0) {
         e.payload_len = random_len(m);
         e.payload = random_bytes(m, e.payload_len);
     }
     (void)snprintf(e.value, sizeof(e.value), "%u",
-                   (unsigned)(next_random(&m->random) % 100000));
+                   (unsigned)(random_next(&m->random) % 100000));
     (void)snprintf(e.event_id, sizeof(e.event_id), "id-%u",
-                   (unsigned)(next_random(&m->random) % 100000));
+                   (unsigned)(random_next(&m->random) % 100000));
     return e;
 }
 
@@ -138,7 +131,7 @@ static void try_to_add(struct model *m)
         return;
     }
     *expected_of(m, m->end++) = e;
-    if (next_random(&m->random) % 2)
+    if (random_next(&m->random) % 2)
         window_entry(m->window, m->end - 1)->state = ENTRY_SENT;
 }
 
@@ -148,8 +141,8 @@ static void finish_one(struct model *m)
 
     if (m->begin == m->end)
         return;
-    seq = m->begin + next_random(&m->random) % (m->end - m->begin);
-    if (next_random(&m->random) % 2)
+    seq = m->begin + random_next(&m->random) % (m->end - m->begin);
+    if (random_next(&m->random) % 2)
         seq = m->begin;
     if (expected_of(m, seq)->done)
         return;
@@ -169,7 +162,7 @@ static void clear(struct model *m)
 /* Refused while what was there before the last time is not gone. */
 static void resize(struct model *m)
 {
-    size_t times = 1 + next_random(&m->random) % 2;
+    size_t times = 1 + random_next(&m->random) % 2;
     size_t before = window_max_entries(m->window);
 
     if (window_resize(m->window, ENTRIES * times, BYTES * times)) {
@@ -189,7 +182,7 @@ static void messages_stay_intact_until_they_are_done_in_any_order(void **state)
     assert_non_null(m.window);
     assert_int_equal(window_max_entries(m.window), ENTRIES);
     for (int round = 0; round < ROUNDS; round++) {
-        uint64_t dice = next_random(&m.random) % 1000;
+        uint64_t dice = random_next(&m.random) % 1000;
 
         if (dice == 0)
             clear(&m);
