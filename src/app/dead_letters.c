@@ -1,7 +1,7 @@
 #include "app/dead_letters.h"
 
 #include "app/dead_letters_rows.h"
-#include "core/catalog.h"
+#include "io/deadletters.h"
 #include "io/pg.h"
 
 #include <errno.h>
@@ -21,8 +21,8 @@ struct letters {
     const struct letters_args *args;
     FILE *out;
     struct pg *pg;
-    struct buf table; /* its name as SQL writes it */
-    struct buf ids;   /* {1,2} */
+    char *table;    /* its name as SQL writes it */
+    struct buf ids; /* {1,2} */
     struct buf sql;
 };
 
@@ -67,8 +67,8 @@ static struct pg_result *select_after(struct letters *letters, const char *after
     buf_reset(&letters->sql);
     buf_add_str(&letters->sql, "SELECT ");
     letters_select(&letters->sql, payloads);
-    buf_printf(&letters->sql, " FROM %s%s ORDER BY id LIMIT %d", buf_str(&letters->table),
-               where, (int)BATCH);
+    buf_printf(&letters->sql, " FROM %s%s ORDER BY id LIMIT %d", letters->table, where,
+               (int)BATCH);
     return ask(letters, states, after, NULL, err);
 }
 
@@ -146,7 +146,7 @@ static int fail_left_out(struct letters *letters, const char *id, struct err *er
                " AND e.topic = d.topic AND e.key = d.key AND e.id < d.id"
                " AND e.state IN ('waiting', 'dead')) FROM %s d"
                " WHERE d.slot = $1 AND d.id = $2::bigint",
-               buf_str(&letters->table), buf_str(&letters->table));
+               letters->table, letters->table);
     found = pg_query(letters->pg, buf_str(&letters->sql), 2, params, err);
     if (!found)
         return -1;
@@ -187,7 +187,7 @@ static int change(struct letters *letters, const char *assignments, const char *
     int rc;
 
     buf_reset(&letters->sql);
-    buf_printf(&letters->sql, "UPDATE %s SET %s%s RETURNING id", buf_str(&letters->table),
+    buf_printf(&letters->sql, "UPDATE %s SET %s%s RETURNING id", letters->table,
                assignments, where);
     rows = ask(letters, states, "-1", extra, err);
     if (!rows)
@@ -246,7 +246,7 @@ static int discard(struct letters *letters, struct err *err)
 
 static int check_table(struct letters *letters, struct err *err)
 {
-    const char *name = buf_str(&letters->table);
+    const char *name = letters->table;
     struct pg_result *found =
         pg_query(letters->pg,
                  "SELECT to_regclass($1), set_config('default_transaction_read_only',"
@@ -282,13 +282,8 @@ static int obey(struct letters *letters, struct err *err)
 
 static int add_table(struct letters *letters, struct err *err)
 {
-    char *schema = pg_quote_identifier(letters->config->dead_letters.schema);
-
-    if (!schema)
-        return err_set(err, ERR_INTERNAL, "out of memory");
-    buf_printf(&letters->table, "%s." DEAD_LETTERS_TABLE, schema);
-    free(schema);
-    return 0;
+    letters->table = deadletters_table(letters->config->dead_letters.schema);
+    return letters->table ? 0 : err_set(err, ERR_INTERNAL, "out of memory");
 }
 
 static void add_ids(struct buf *out, const struct letters_args *args)
@@ -305,7 +300,6 @@ int letters_run(const struct config *config, const struct letters_args *args, FI
     struct letters letters = {.config = config, .args = args, .out = out};
     int rc = -1;
 
-    buf_init(&letters.table, SQL_MAX);
     buf_init(&letters.ids, IDS_MAX);
     buf_init(&letters.sql, SQL_MAX);
     add_ids(&letters.ids, args);
@@ -313,7 +307,7 @@ int letters_run(const struct config *config, const struct letters_args *args, FI
     if (letters.pg && add_table(&letters, err) == 0)
         rc = obey(&letters, err);
     pg_close(letters.pg);
-    buf_done(&letters.table);
+    free(letters.table);
     buf_done(&letters.ids);
     buf_done(&letters.sql);
     return rc;

@@ -2,7 +2,7 @@
 
 #include "base/buf.h"
 #include "base/hex.h"
-#include "core/catalog.h"
+#include "io/deadletters.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,17 +21,17 @@ enum load_column {
     LOAD_HAS_END,
 };
 
-static void add_query(struct buf *sql, const char *schema)
+static void add_query(struct buf *sql, const char *table)
 {
     buf_printf(sql,
                "SELECT id, topic, encode(key, 'hex'), row_lsn, row_number,"
                " (extract(epoch FROM committed_at) * 1000000)::bigint,"
                " state IN ('waiting', 'held', 'dead'),"
                " coalesce(commit_lsn > $2::pg_lsn, true), commit_lsn IS NOT NULL"
-               " FROM %s." DEAD_LETTERS_TABLE " WHERE slot = $1 AND id > $3::bigint"
+               " FROM %s WHERE slot = $1 AND id > $3::bigint"
                " AND (state IN ('waiting', 'held', 'dead') OR commit_lsn > $2::pg_lsn"
                " OR commit_lsn IS NULL) ORDER BY id LIMIT %d",
-               schema, (int)BATCH);
+               table, (int)BATCH);
 }
 
 /* The key's bytes, in buf; absent for SQL NULL.  False: no memory. */
@@ -41,10 +41,9 @@ static bool read_key(const char *digits, struct buf *buf, struct slice *ret)
     if (!digits)
         return true;
     buf_reset(buf);
-    buf_add_str(buf, digits);
-    if (buf->failed || (buf->len > 0 && !hex_decode(buf->ptr, buf->len)))
+    if (!hex_add(buf, slice_of(digits)))
         return false;
-    *ret = (struct slice){buf_str(buf), buf->len / 2};
+    *ret = buf_slice(buf);
     return true;
 }
 
@@ -91,7 +90,7 @@ static int load_batch(struct pg *pg, const char *sql, const char *const params[3
 int letters_load(struct pg *pg, const struct config *config, lsn_t start,
                  struct held *held, struct err *err)
 {
-    char *schema = pg_quote_identifier(config->dead_letters.schema);
+    char *table = deadletters_table(config->dead_letters.schema);
     char from[24];
     char last[24] = "-1";
     const char *const params[] = {config->postgres.slot, from, last};
@@ -100,13 +99,13 @@ int letters_load(struct pg *pg, const struct config *config, lsn_t start,
 
     (void)snprintf(from, sizeof(from), "%" LSN_FMT, LSN_ARG(start));
     buf_init(&sql, SQL_MAX);
-    if (schema)
-        add_query(&sql, schema);
-    if (!schema || sql.failed)
+    if (table)
+        add_query(&sql, table);
+    if (!table || sql.failed)
         n = err_set(err, ERR_INTERNAL, "out of memory for dead letters");
     while (n == BATCH)
         n = load_batch(pg, buf_str(&sql), params, last, held, err);
     buf_done(&sql);
-    free(schema);
+    free(table);
     return n < 0 ? -1 : 0;
 }

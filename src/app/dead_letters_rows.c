@@ -73,13 +73,7 @@ static const char *value_of(const struct pg_result *rows, int row, const char *n
 static bool read_hex(const char *digits, struct buf *bytes)
 {
     buf_init(bytes, strlen(digits) + 1);
-    buf_add_str(bytes, digits);
-    if (bytes->failed || (bytes->len > 0 && !hex_decode(bytes->ptr, bytes->len)))
-        return false;
-    bytes->len /= 2;
-    if (bytes->ptr)
-        bytes->ptr[bytes->len] = '\0';
-    return true;
+    return hex_add(bytes, slice_of(digits));
 }
 
 /* Of a bytea, which the session gives as \x and digits. */

@@ -21,24 +21,6 @@ int64_t relay_retry_delay(const struct relay *relay, unsigned attempts)
     return backoff_next(&backoff, relay_random(relay));
 }
 
-static struct message message_of(const struct entry *e)
-{
-    return (struct message){
-        .topic = sink_topic_of(e),
-        .key = e->key,
-        .payload = e->payload,
-        .headers = e->headers,
-        .nheaders = e->nheaders,
-        .partition = e->partition,
-        .timestamp_ms = e->timestamp_ms,
-        .given_timestamp = e->given_timestamp,
-        .table = e->table,
-        .event_id = e->event_id,
-        .event_type = e->event_type,
-        .aggregate_id = e->aggregate_id,
-    };
-}
-
 static struct slice aggregate_type_of(const struct entry *e)
 {
     struct slice topic = sink_topic_of(e);
@@ -54,7 +36,8 @@ struct dead_letter relay_letter(const struct relay *relay, const struct entry *e
     unsigned most = (unsigned)relay->config->dead_letters.max_attempts;
     unsigned attempts = e->attempts > 0 ? e->attempts : 1;
 
-    *message = message_of(e);
+    *message = window_message(e);
+    message->topic = sink_topic_of(e);
     if (e->refusal.held)
         attempts = 0;
     else if (e->refusal.for_ever || attempts > most)

@@ -57,8 +57,6 @@ static enum publish_verdict put_refused(struct publisher *p, struct err *err)
 
 static enum publish_verdict put(struct publisher *p, struct err *err)
 {
-    static const struct refusal too_large = {.reason = "too large",
-                                             .code = "MSG_SIZE_TOO_LARGE"};
     int rc;
 
     if (!take_ticket(p))
@@ -67,7 +65,7 @@ static enum publish_verdict put(struct publisher *p, struct err *err)
         return put_refused(p, err);
     rc = sink_put(p->sink, &p->message, p->ticket, err);
     if (rc < 0)
-        return refuse(p, too_large, err) ? put_refused(p, err) : fail(p, err);
+        return refuse(p, sink_put_refusal(), err) ? put_refused(p, err) : fail(p, err);
     if (rc == 0)
         return PUBLISH_FULL;
     publish_forget(p);

@@ -198,7 +198,7 @@ static bool put(struct relay *relay, int row)
     struct retry *r = &relay->letters->retry;
     struct message message = {0};
     struct err err = {0};
-    struct refusal why = {.reason = "too large", .code = "MSG_SIZE_TOO_LARGE"};
+    struct refusal why = sink_put_refusal();
     int rc = message_of(r, row, &r->bytes[row], &message, &err);
 
     if (rc == 0 && !message.topic.ptr) {

@@ -28,3 +28,19 @@ bool hex_decode(char *bytes, size_t len)
     }
     return len % 2 == 0;
 }
+
+bool hex_add(struct buf *out, struct slice text)
+{
+    size_t begin = out->len;
+
+    buf_add(out, text);
+    if (out->failed)
+        return false;
+    if (text.len == 0)
+        return true;
+    if (!hex_decode(out->ptr + begin, text.len))
+        return false;
+    out->len = begin + text.len / 2;
+    out->ptr[out->len] = '\0';
+    return true;
+}

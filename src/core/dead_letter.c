@@ -74,8 +74,7 @@ static void add_expressions(struct buf *sql)
 void dead_letter_insert(struct buf *sql, const char *table, size_t n)
 {
     must(n > 0);
-    buf_add_str(sql, "WITH ours AS (SELECT FROM pg_catalog.pg_replication_slots"
-                     " WHERE slot_name = $1::text AND active_pid = $2::int), v (place");
+    buf_add_str(sql, DEAD_LETTER_OURS "v (place");
     add_columns(sql);
     buf_add_str(sql, ") AS (VALUES ");
     for (size_t row = 0; row < n; row++)

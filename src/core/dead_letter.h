@@ -34,6 +34,12 @@ struct dead_letter_param {
     size_t from; /* from here on */
 };
 
+/* How every statement on that table begins: `ours` has a row if the slot $1 is active for
+ * PID $2.  Another table of the WITH follows. */
+#define DEAD_LETTER_OURS                                                                 \
+    "WITH ours AS (SELECT FROM pg_catalog.pg_replication_slots"                          \
+    " WHERE slot_name = $1::text AND active_pid = $2::int), "
+
 /* The statement's parameters: $1 the slot, $2 a PID, then so many for each row. */
 enum { DEAD_LETTER_PARAMS = 24, DEAD_LETTER_FIRST = 3 };
 

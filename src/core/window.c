@@ -318,6 +318,26 @@ window_seq_t window_end(const struct window *window)
     return window->end;
 }
 
+struct message window_message(const struct entry *entry)
+{
+    return (struct message){
+        .key = entry->key,
+        .payload = entry->payload,
+        .headers = entry->headers,
+        .nheaders = entry->nheaders,
+        .partition = entry->partition,
+        .timestamp_ms = entry->timestamp_ms,
+        .commit_ms = entry->commit_ms,
+        .given_timestamp = entry->given_timestamp,
+        .table = entry->table,
+        .event_id = entry->event_id,
+        .event_type = entry->event_type,
+        .aggregate_id = entry->aggregate_id,
+        .place = entry->place,
+        .begin_lsn = entry->begin_lsn,
+    };
+}
+
 bool window_use_commit_time(struct entry *entry)
 {
     if (!entry->given_timestamp.ptr)

@@ -90,6 +90,9 @@ window_seq_t window_begin(const struct window *window);
 window_seq_t window_end(const struct window *window);
 struct entry *window_entry(struct window *window, window_seq_t seq);
 
+/* What an entry is, but for its topic; borrows from it. */
+struct message window_message(const struct entry *entry);
+
 /* seq is done.  Entries at the front that are done leave. */
 void window_mark_done(struct window *window, window_seq_t seq);
 

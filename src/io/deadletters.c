@@ -48,7 +48,7 @@ int deadletters_prepare(struct pg *pg, struct err *err)
     return pg_execute(pg, "LISTEN " DEAD_LETTERS_TABLE, 0, NULL, err);
 }
 
-static char *table_of(const char *schema)
+char *deadletters_table(const char *schema)
 {
     char *quoted = pg_quote_identifier(schema);
     size_t size = quoted ? strlen(quoted) + sizeof("." DEAD_LETTERS_TABLE) : 0;
@@ -64,7 +64,7 @@ struct deadletters *
 deadletters_new(struct pg *pg, const struct deadletters_options *options, struct err *err)
 {
     struct deadletters *d = calloc(1, sizeof(*d));
-    char *table = table_of(options->schema);
+    char *table = deadletters_table(options->schema);
 
     if (!d || !table) {
         (void)err_set(err, ERR_INTERNAL, "out of memory for dead letters");
@@ -124,9 +124,7 @@ static int begin(struct deadletters *d, size_t nparams, struct err *err)
 }
 
 /* How each statement but the first begins, and how it ends. */
-static const char ours[] = "WITH ours AS (SELECT FROM pg_catalog.pg_replication_slots"
-                           " WHERE slot_name = $1::text AND active_pid = $2::int), done"
-                           " AS (UPDATE ";
+static const char ours[] = DEAD_LETTER_OURS "done AS (UPDATE ";
 static const char is_ours[] = " AND EXISTS (SELECT FROM ours))"
                               " SELECT EXISTS (SELECT FROM ours)";
 
@@ -249,8 +247,7 @@ int deadletters_due(struct deadletters *d, uint64_t max_attempts, struct err *er
     begin_params(d);
     (void)snprintf(most, sizeof(most), "%" PRIu64, max_attempts);
     d->params[HEAD] = (struct pg_param){.value = slice_of(most)};
-    buf_add_str(&d->sql, "WITH ours AS (SELECT FROM pg_catalog.pg_replication_slots WHERE"
-                         " slot_name = $1::text AND active_pid = $2::int), due AS (");
+    buf_add_str(&d->sql, DEAD_LETTER_OURS "due AS (");
     add_due(d);
     buf_printf(&d->sql,
                ") SELECT EXISTS (SELECT FROM ours), (SELECT ceil(extract(epoch FROM"
@@ -273,9 +270,9 @@ int deadletters_count(struct deadletters *d, struct err *err)
 {
     begin_params(d);
     buf_printf(&d->sql,
-               "WITH ours AS (SELECT FROM pg_catalog.pg_replication_slots WHERE"
-               " slot_name = $1::text AND active_pid = $2::int), keys AS (SELECT topic,"
-               " key, count(*) AS n FROM %s WHERE slot = $1::text AND topic IS NOT NULL"
+               DEAD_LETTER_OURS
+               "keys AS (SELECT topic, key, count(*) AS n FROM %s WHERE slot = $1::text "
+               "AND topic IS NOT NULL"
                " AND key IS NOT NULL AND state IN ('waiting', 'held', 'dead')"
                " GROUP BY topic, key) SELECT EXISTS (SELECT FROM ours), topic,"
                " encode(key, 'hex'), n FROM (SELECT) one LEFT JOIN keys ON true",

@@ -25,6 +25,9 @@ struct deadletters_options {
     int walsender_pid;  /* of the connection that streams from it */
 };
 
+/* The table's name as SQL writes it, to be freed with free().  NULL: no memory. */
+char *deadletters_table(const char *schema);
+
 /* The settings that its connection needs; blocks, so it is for the thread that has made
  * the connection (PG_SQL). */
 int deadletters_prepare(struct pg *pg, struct err *err)

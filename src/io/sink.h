@@ -94,6 +94,12 @@ struct slice sink_topic_of(const struct entry *entry);
 int sink_put(struct sink *sink, const struct message *message, ticket_t ticket,
              struct err *err) __attribute__((warn_unused_result));
 
+/* What ERR_POISON of sink_put means. */
+static inline struct refusal sink_put_refusal(void)
+{
+    return (struct refusal){.reason = "too large", .code = "MSG_SIZE_TOO_LARGE"};
+}
+
 /* One ticket of a message that became durable; false when there is none.  A ticket
  * comes once for each of its messages. */
 bool sink_done(struct sink *sink, ticket_t *ret) __attribute__((warn_unused_result));

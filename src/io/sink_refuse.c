@@ -24,6 +24,8 @@ struct slice sink_topic_of(const struct entry *entry)
 
 /* ---- refusing ------------------------------------------------------------------- */
 
+static const struct refusal behind_another = {.held = true, .reason = "held"};
+
 static const char *const room_words[] = {
     [HELD_TAKEN] = "",
     [HELD_KEY_FULL] = "has as many unresolved events as held_per_key allows",
@@ -69,7 +71,7 @@ static void put_followers_aside(struct sink *sink, window_seq_t seq)
         if (ticket_is_retry(entry->ticket) && entry->topic == first->topic &&
             slice_eq(entry->key, first->key) &&
             (entry->state == ENTRY_QUEUED || entry->state == ENTRY_SENT))
-            put_aside(sink, entry, (struct refusal){.held = true, .reason = "held"});
+            put_aside(sink, entry, behind_another);
     }
 }
 
@@ -105,10 +107,8 @@ bool sink_must_wait(const struct sink *sink, window_seq_t seq)
 
 enum sink_offer sink_hold_back(struct sink *sink, window_seq_t seq)
 {
-    struct refusal held = {.held = true, .reason = "held"};
-
-    return sink_refuse_entry(sink, seq, held, &sink->stop) == 0 ? OFFER_ASIDE
-                                                                : OFFER_FAILED;
+    return sink_refuse_entry(sink, seq, behind_another, &sink->stop) == 0 ? OFFER_ASIDE
+                                                                          : OFFER_FAILED;
 }
 
 int sink_refuse(struct sink *sink, const struct message *message, ticket_t ticket,

@@ -96,16 +96,11 @@ int32_t sink_suspect_for(const struct sink *sink, const struct topic *topic,
 static struct lane_record record_of(const struct entry *entry, window_seq_t seq,
                                     int32_t n)
 {
+    struct message message = window_message(entry);
+
+    message.topic = sink_topic_name(entry->topic);
     return (struct lane_record){
-        .message = {.topic = sink_topic_name(entry->topic),
-                    .key = entry->key,
-                    .payload = entry->payload,
-                    .headers = entry->headers,
-                    .nheaders = entry->nheaders,
-                    .partition = entry->partition,
-                    .timestamp_ms = entry->timestamp_ms,
-                    .commit_ms = entry->commit_ms,
-                    .given_timestamp = entry->given_timestamp},
+        .message = message,
         .partition = n,
         .attempts = entry->attempts,
         .doubted = entry->doubted,

@@ -43,12 +43,32 @@ static void no_digits_are_no_bytes(void **state)
     assert_int_equal(nothing, 'x');
 }
 
+static void bytes_are_added_behind_what_is_there(void **state)
+{
+    struct buf out;
+
+    (void)state;
+    buf_init(&out, 8);
+    assert_true(hex_add(&out, slice_of("")));
+    assert_string_equal(buf_str(&out), "");
+    assert_true(hex_add(&out, slice_of("6162")));
+    assert_true(hex_add(&out, slice_of("63")));
+    assert_string_equal(buf_str(&out), "abc");
+    assert_int_equal(out.len, 3);
+    assert_false(hex_add(&out, slice_of("636")));
+    buf_done(&out);
+    buf_init(&out, 8);
+    assert_false(hex_add(&out, slice_of("616263646566")));
+    buf_done(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_comes_back_from_its_digits),
         cmocka_unit_test(only_lower_case_digits_in_pairs_are_valid),
         cmocka_unit_test(no_digits_are_no_bytes),
+        cmocka_unit_test(bytes_are_added_behind_what_is_there),
     };
 
     return cmocka_run_group_tests_name("hex", tests, NULL, NULL);
