@@ -84,9 +84,8 @@ struct run {
 
 /* ---- for the verdicts ---------------------------------------------------------- */
 
-void check_warn(struct check *check, const char *fmt, ...)
+void server_warn(struct server *server, const char *fmt, ...)
 {
-    struct server *server = check->server;
     va_list ap;
 
     if (server->nwarnings == SERVER_WARNINGS_MAX)

@@ -35,6 +35,10 @@ struct server {
     size_t nwarnings;
 };
 
+/* One line for server->warnings; beyond the last free one it is dropped. */
+void server_warn(struct server *server, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Runs all probes over one ordinary connection (PG_SQL).  NULL with err set at the first
  * that fails: one line that names the thing and holds the statement that mends it.  A
  * slot that is active is not a failure: see active_pid. */

@@ -81,16 +81,11 @@ static int fail_system(const struct judge *j, const struct history *now, struct 
 
 static void warn_carried(const struct judge *j, const struct history *now)
 {
-    struct server *server = j->server;
-
-    if (server->nwarnings == SERVER_WARNINGS_MAX)
-        return;
-    (void)snprintf(
-        server->warnings[server->nwarnings++], SERVER_WARNING_BYTES,
-        "the server is on timeline %u, the last one was on %u (a failover): slot "
-        "%s goes on at %" LSN_FMT ", and events may be repeated",
-        (unsigned)now->timeline, (unsigned)server->memo.timeline,
-        j->config->postgres.slot, LSN_ARG(server->confirmed_flush));
+    server_warn(j->server,
+                "the server is on timeline %u, the last one was on %u (a failover): slot "
+                "%s goes on at %" LSN_FMT ", and events may be repeated",
+                (unsigned)now->timeline, (unsigned)j->server->memo.timeline,
+                j->config->postgres.slot, LSN_ARG(j->server->confirmed_flush));
 }
 
 /* What this process knows itself is newer than the memo, should that be out of order. */

@@ -102,9 +102,6 @@ void letters_connect(void *arg);
 
 struct relay;
 
-/* Jitter needs no better source than the clock. */
-uint64_t relay_random(const struct relay *relay);
-
 /* letters_row.c: the row of a refused entry.  Borrows from it, and from message, which is
  * filled. */
 struct dead_letter relay_letter(const struct relay *relay, const struct entry *entry,

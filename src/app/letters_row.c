@@ -2,14 +2,6 @@
  * letters.h. */
 #include "app/letters.h"
 #include "app/relay_state.h"
-#include "base/clock.h"
-
-uint64_t relay_random(const struct relay *relay)
-{
-    uint64_t bits = (uint64_t)clock_wall_us() + (uint64_t)relay->now_ms;
-
-    return bits * UINT64_C(0x9E3779B97F4A7C15);
-}
 
 int64_t relay_retry_delay(const struct relay *relay, unsigned attempts)
 {

@@ -18,9 +18,6 @@ struct check {
     char note[256];        /* what the last probe saw, or empty */
 };
 
-/* One line for server->warnings; beyond the last free one it is dropped. */
-void check_warn(struct check *check, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
 void check_note(struct check *check, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

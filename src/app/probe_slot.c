@@ -145,14 +145,14 @@ int verdict_slot_status(struct check *check, const struct pg_result *found,
         return fail_unfinished(check, found, err);
     check_note(check, "%s, %s retained", status, get(found, SLOT_RETAINED));
     if (strcmp(status, "unreserved") == 0)
-        check_warn(
-            check,
+        server_warn(
+            check->server,
             "slot %s will be lost at the next checkpoint: it retains %s, more than "
             "max_slot_wal_keep_size; raise that now (ALTER SYSTEM SET "
             "max_slot_wal_keep_size = …; SELECT pg_reload_conf())",
             slot, get(found, SLOT_RETAINED));
     else if (strcmp(status, "extended") == 0)
-        check_warn(check, "slot %s retains %s of WAL, more than max_wal_size", slot,
-                   get(found, SLOT_RETAINED));
+        server_warn(check->server, "slot %s retains %s of WAL, more than max_wal_size",
+                    slot, get(found, SLOT_RETAINED));
     return 0;
 }

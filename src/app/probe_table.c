@@ -295,8 +295,8 @@ int verdict_leaves(struct check *check, const struct pg_result *found, struct er
     }
     check_note(check, "%d table%s", n, n == 1 ? "" : "s");
     if (n == 0)
-        check_warn(check, "table %s is partitioned and has no partition yet",
-                   check->table_name);
+        server_warn(check->server, "table %s is partitioned and has no partition yet",
+                    check->table_name);
     return add_schemas(check, err);
 }
 

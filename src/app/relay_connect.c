@@ -48,7 +48,7 @@ void relay_connect(struct relay *relay)
 }
 
 /* Jitter needs no better source than the low bits of the clock, mixed. */
-static uint64_t random_bits(const struct relay *relay)
+uint64_t relay_random(const struct relay *relay)
 {
     uint64_t bits = (uint64_t)clock_wall_us() + (uint64_t)relay->now_ms;
 
@@ -57,7 +57,7 @@ static uint64_t random_bits(const struct relay *relay)
 
 static void wait_then_connect(struct relay *relay, int64_t at_least_ms)
 {
-    int64_t delay = backoff_next(&relay->backoff, random_bits(relay));
+    int64_t delay = backoff_next(&relay->backoff, relay_random(relay));
 
     relay->phase = WAITING;
     relay->wait_until_ms = relay->now_ms + (delay > at_least_ms ? delay : at_least_ms);

@@ -127,6 +127,7 @@ struct relay {
 void relay_tell(struct relay *relay, const struct err *err);
 
 /* relay_connect.c */
+uint64_t relay_random(const struct relay *relay); /* for jitter */
 void relay_connect(struct relay *relay);
 void relay_serve_connecting(struct relay *relay);
 /* The stream, or the attempt to open one, failed: goes on with the next attempt in
