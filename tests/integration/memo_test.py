@@ -21,6 +21,16 @@ def make_table(lab: Lab) -> None:
     lab.postgres.psql(lab.db, STATE_SQL, role="postgres")
 
 
+def stopped_after_one(lab: Lab) -> Relay:
+    """A relay that has published one event, written its memo, and was stopped in order."""
+    make_table(lab)
+    relay = lab.running_relay()
+    lab.writer.number("k", 1)
+    lab.verify(duplicates=0)
+    assert relay.stop() == 0
+    return relay
+
+
 def memo(lab: Lab) -> tuple[Any, ...]:
     """The row, with how far the slot stands beyond it."""
     (row,) = lab.conn.execute(
@@ -177,11 +187,7 @@ def test_a_role_without_rights_on_the_table_is_told_the_statement(lab: Lab, poor
 
 
 def test_a_session_that_may_not_write_keeps_no_memo_and_judges_by_none(lab: Lab) -> None:
-    make_table(lab)
-    relay = lab.running_relay()
-    lab.writer.number("k", 1)
-    lab.verify(duplicates=0)
-    assert relay.stop() == 0
+    relay = stopped_after_one(lab)
     dsn = lab.postgres.dsn(lab.db, options="-c default_transaction_read_only=on")
     for _ in range(2):
         relay = lab.running_relay({"postgres": {"dsn": dsn}})
@@ -227,22 +233,14 @@ def publish_again(lab: Lab, first: str) -> None:
 
 
 def test_a_slot_that_was_moved_is_noticed(lab: Lab) -> None:
-    make_table(lab)
-    relay = lab.running_relay()
-    lab.writer.number("k", 1)
-    lab.verify(duplicates=0)
-    assert relay.stop() == 0
+    relay = stopped_after_one(lab)
     noise(lab)
     lab.conn.execute("SELECT pg_replication_slot_advance(%s, pg_current_wal_lsn())", [lab.slot])
     assert "has 0 rows" in refused(relay)
 
 
 def test_a_missing_slot_is_told_with_what_was_confirmed_and_what_came_since_A04(lab: Lab) -> None:
-    make_table(lab)
-    relay = lab.running_relay()
-    lab.writer.number("k", 1)
-    lab.verify(duplicates=0)
-    assert relay.stop() == 0
+    relay = stopped_after_one(lab)
     lab.postgres.drop_slot(lab.slot)
     position = memo_position(lab)
     lab.writer.number("k", 2, 3)
@@ -267,11 +265,7 @@ def test_rows_that_may_not_be_read_cannot_be_counted_and_that_is_said(lab: Lab, 
 
 
 def test_a_server_with_another_system_identifier_is_noticed(lab: Lab) -> None:
-    make_table(lab)
-    relay = lab.running_relay()
-    lab.writer.number("k", 1)
-    lab.verify(duplicates=0)
-    assert relay.stop() == 0
+    relay = stopped_after_one(lab)
     lab.conn.execute("UPDATE walrelay_state SET system_id = '1234'")
     assert "had 1234" in refused(relay)
     forget(lab)
@@ -281,11 +275,7 @@ def test_a_server_with_another_system_identifier_is_noticed(lab: Lab) -> None:
 
 
 def test_a_slot_that_came_along_to_another_timeline_goes_on_with_a_warning(lab: Lab) -> None:
-    make_table(lab)
-    relay = lab.running_relay()
-    lab.writer.number("k", 1)
-    lab.verify(duplicates=0)
-    assert relay.stop() == 0
+    relay = stopped_after_one(lab)
     lab.conn.execute("UPDATE walrelay_state SET timeline = 77")
     relay.start()
     relay.wait_for_log("the last one was on 77")
