@@ -8,7 +8,7 @@ const struct kafka_default kafka_defaults[] = {
     {"message.timeout.ms", "delivery.timeout.ms", "0"},
     {"compression.codec", "compression.type", "lz4"},
     /* producer_push cuts it short while little is to do */
-    {"linger.ms", "queue.buffering.max.ms", "50"},
+    {"linger.ms", "queue.buffering.max.ms", "5"},
     /* a missing topic waits */
     {"topic.metadata.propagation.max.ms", NULL, "1800000"},
     {"socket.nagle.disable", NULL, "true"},

@@ -11,8 +11,6 @@ enum {
     REBUILD_MAX_MS = 10000,
     STALL_MS = 10000, /* without an acknowledgement before an operator hears of it */
     CHECK_EVERY_MS = 1000,
-    PUSH_WAIT_MS = 4,
-    PUSH_FOR_MS = 50, /* linger.ms: by then all leaves anyway */
     TOPICS_TOLD = 10,
 };
 
@@ -361,42 +359,10 @@ bool sink_done(struct sink *sink, ticket_t *ret)
     return true;
 }
 
-/* librdkafka's threads may sleep through a push, or send only one partition's request:
- * again at once until all partitions' have left, and then at growing distances. */
 static void push(struct sink *sink)
 {
-    struct push *p = &sink->push;
-
-    p->again_ms = sink->now_ms;
-    p->requests += sink->unpushed_partitions;
-    sink->pushes++;
     sink->unpushed = 0;
-    sink->unpushed_partitions = 0;
     producer_push(sink->producer);
-    if (producer_requests(sink->producer) < p->requests)
-        return;
-    p->again_ms += p->wait_ms;
-    p->wait_ms *= 2;
-}
-
-static void begin_push(struct sink *sink)
-{
-    sink->push = (struct push){.active = true,
-                               .end = window_end(sink->window),
-                               .requests = producer_requests(sink->producer),
-                               .wait_ms = PUSH_WAIT_MS,
-                               .until_ms = sink->now_ms + PUSH_FOR_MS};
-    push(sink);
-}
-
-static void push_again(struct sink *sink)
-{
-    struct push *p = &sink->push;
-
-    if (window_begin(sink->window) >= p->end || sink->now_ms >= p->until_ms)
-        p->active = false;
-    if (p->active && sink->now_ms >= p->again_ms)
-        push(sink);
 }
 
 void sink_push(struct sink *sink)
@@ -405,7 +371,7 @@ void sink_push(struct sink *sink)
     bool quiet = sink->in_flight <= sink->unpushed + sink->probes;
 
     if (sink_may_offer(sink) && sink->unpushed > 0 && quiet)
-        begin_push(sink);
+        push(sink);
 }
 
 /* Others wait for a message that travels alone: it should not wait for a batch. */
@@ -414,7 +380,7 @@ static void hurry(struct sink *sink)
     if (!sink->hurry)
         return;
     sink->hurry = false;
-    begin_push(sink);
+    push(sink);
 }
 
 int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
@@ -439,10 +405,8 @@ int sink_serve(struct sink *sink, int64_t now_ms, struct err *err)
         sink_release_ready(sink);
     if (sink_may_offer(sink))
         sink_offer_from_cursor(sink);
-    if (sink_may_offer(sink)) {
-        push_again(sink);
+    if (sink_may_offer(sink))
         hurry(sink);
-    }
     if (sink->failure.error == 0 || sink->now_ms < sink->failure.conclude_ms)
         return 0;
     return sink_conclude(sink, err);
@@ -481,8 +445,6 @@ int64_t sink_deadline(const struct sink *sink)
         deadline = clock_min(deadline, sink_gathered_until(sink));
     if (sink->phase == SINK_RUNNING)
         deadline = clock_min(deadline, sink_ask_ms(sink));
-    if (sink->phase == SINK_RUNNING && sink->push.active)
-        deadline = clock_min(deadline, sink->push.again_ms);
     return deadline;
 }
 

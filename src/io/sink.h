@@ -109,10 +109,9 @@ bool sink_done(struct sink *sink, ticket_t *ret) __attribute__((warn_unused_resu
  * is under way, so that under load batches form while others travel. */
 void sink_push(struct sink *sink);
 
-/* on: nobody waits for a single message, as there is a backlog to catch up with.  When
- * many topics share the stream, none of them fills a batch while linger.ms lasts, and
- * each small batch costs a request.  So messages gather here until most of the memory is
- * used, and leave topic by topic. */
+/* on: nobody waits for a single message, as there is a backlog to catch up with.  Batches
+ * do not fill while linger.ms lasts, and each small one costs a request.  So messages
+ * gather here until most of the memory is used, and leave topic by topic. */
 void sink_gather(struct sink *sink, bool on);
 
 /* No message can follow before some are acknowledged: what gathers leaves. */

@@ -85,7 +85,6 @@ void sink_begin_destroying(struct sink *sink)
     sink->in_flight = 0;
     sink->probes = 0;
     sink->unpushed = 0;
-    sink->unpushed_partitions = 0;
     sink->phase = sink->job ? SINK_DESTROYING : SINK_WAITING;
 }
 
@@ -408,7 +407,6 @@ void sink_ebb(struct sink *sink)
         return;
     sink->ebbing = true;
     sink_drop_lane(sink);
-    sink->push.active = false;
     if (sink->phase == SINK_RUNNING)
         producer_purge(sink->producer);
 }

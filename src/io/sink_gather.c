@@ -4,7 +4,7 @@
 #include "io/sink_state.h"
 
 enum {
-    FEW_TOPICS = 32, /* fill batches without gathering */
+    FEW_TOPICS = 32, /* fill batches in the usual memory */
     QUIET_MS = 50,
     OFFERS_AT_ONCE = 8192,    /* some milliseconds */
     WIDEST = 16,              /* times the usual memory */
@@ -15,7 +15,7 @@ static const uint64_t WIDEST_BYTES = (uint64_t)1 << 30;
 
 static bool gathers(const struct sink *sink)
 {
-    return sink->gathering.wanted && sink->busy_topics > FEW_TOPICS;
+    return sink->gathering.wanted;
 }
 
 static bool fills(const struct sink *sink, size_t quarters)
@@ -149,7 +149,7 @@ bool sink_widen(struct sink *sink)
 {
     uint64_t bytes = sink->options.memory_bytes;
 
-    if (!gathers(sink))
+    if (!gathers(sink) || sink->busy_topics <= FEW_TOPICS)
         return false;
     bytes += bytes / 64 * (sink->busy_topics - FEW_TOPICS);
     if (bytes > sink_widest(sink->options.memory_bytes))

@@ -75,7 +75,6 @@ static enum sink_offer send_probe(struct sink *sink, struct entry *entry,
 
     if (offer == OFFER_SENT) {
         entry->sent_partition = -1;
-        sink->unpushed_partitions++;
         topic->probing = true;
         sink->probes++;
         topic->probing_ms = sink->now_ms;
@@ -125,10 +124,6 @@ static enum sink_offer offer_to_partition(struct sink *sink, struct entry *entry
         return hold_for_partition(sink, p, seq);
     offer = send_to(sink, entry, seq, partition);
     if (offer == OFFER_SENT) {
-        if (p->push != sink->pushes + 1) {
-            p->push = sink->pushes + 1;
-            sink->unpushed_partitions++;
-        }
         p->in_flight++;
         entry->sent_partition = n;
     }

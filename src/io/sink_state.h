@@ -35,16 +35,6 @@ enum sink_phase {
     SINK_WAITING,    /* until restart_ms, then a new producer is made */
 };
 
-/* A push, until what it is for is acknowledged or would have left anyway. */
-struct push {
-    bool active;
-    window_seq_t end;  /* for what is before that */
-    uint64_t requests; /* of the producer, when all that it is for have left */
-    int64_t again_ms;
-    int64_t wait_ms;
-    int64_t until_ms;
-};
-
 /* For each new topic librdkafka sends a request of its own, and each time it wakes it
  * walks over all that wait to be sent, once for every partition (2.0.2:
  * rd_kafka_broker_bufq_purge_by_toppar).  So the others stand in line. */
@@ -110,14 +100,11 @@ struct sink {
     size_t busy_topics; /* have entries in the window */
     struct gathering gathering;
     struct asking asking;
-    size_t in_flight; /* sent and not acknowledged */
-    size_t probes;    /* of these, the first ones of topics, which may not exist yet */
-    size_t unpushed;  /* sent since the last push, acknowledged or not */
-    struct push push;
-    unsigned pushes;            /* that began so far */
-    size_t unpushed_partitions; /* that got messages since the last one */
-    struct held *held;          /* NULL: there is no table of dead letters */
-    size_t refused;             /* entries of the window that are for that table */
+    size_t in_flight;  /* sent and not acknowledged */
+    size_t probes;     /* of these, the first ones of topics, which may not exist yet */
+    size_t unpushed;   /* sent since the last push, acknowledged or not */
+    struct held *held; /* NULL: there is no table of dead letters */
+    size_t refused;    /* entries of the window that are for that table */
     uint64_t refusals;
     struct topic_configs *configs; /* NULL: nothing is foreseen */
     struct lane *lane;             /* NULL: nothing was refused yet */

@@ -28,7 +28,6 @@ struct partition {
     bool warm;
     size_t in_flight;
     int64_t acked_ms; /* the last acknowledgement */
-    unsigned push;    /* the number of the one that its last message waits for */
     struct waiting waiting;
 };
 

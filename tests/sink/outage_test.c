@@ -38,32 +38,6 @@ static void a_broker_that_comes_back_gets_all_in_order(void **state)
     rig_free(rig);
 }
 
-static void a_push_that_comes_to_nothing_is_repeated_and_then_given_up(void **state)
-{
-    struct rig *rig = rig_new(1, 1);
-    const struct sink *sink;
-
-    (void)state;
-    rig_start(rig);
-    sink = rig->sink;
-    rig_put(rig, "events", "a", 1);
-    rig_run_until_all_acked(rig);
-    rd_kafka_mock_broker_set_down(rig->mock, 1);
-    rig_run_until_noticed(rig, "Kafka:");
-    rig_put(rig, "events", "a", 1);
-    sink_push(rig->sink);
-    assert_true(sink->push.active);
-    assert_true(sink_deadline(sink) <= clock_mono_ms());
-    while (sink->push.active)
-        rig_turn(rig, 1);
-    assert_int_equal(sink_pending(sink), 1);
-    assert_true(sink_deadline(sink) > sink->now_ms);
-    rd_kafka_mock_broker_set_up(rig->mock, 1);
-    rig_run_until_all_acked(rig);
-    must_hold_all(rig);
-    rig_free(rig);
-}
-
 /* Each new producer gets one record acknowledged and then fails: that must not become a
  * tight loop, nor fill the log.  In 2 s: */
 static void a_failure_that_repeats_rebuilds_at_a_growing_distance(void **state)
@@ -297,7 +271,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_broker_that_comes_back_gets_all_in_order),
-        cmocka_unit_test(a_push_that_comes_to_nothing_is_repeated_and_then_given_up),
         cmocka_unit_test(a_failure_that_repeats_rebuilds_at_a_growing_distance),
         cmocka_unit_test(an_error_of_the_producer_blames_no_message),
         cmocka_unit_test(dropped_messages_are_not_handed_back),

@@ -101,7 +101,7 @@ static void each_value_is_shown_with_its_origin(void **state)
                               "# default\n"
                               "compression.codec = lz4\n"
                               "# default\n"
-                              "linger.ms = 50\n"
+                              "linger.ms = 5\n"
                               "# default\n"
                               "topic.metadata.propagation.max.ms = 1800000\n"
                               "# default\n"
