@@ -17,6 +17,7 @@ from chaos.verdict import Copies, Start
 from chaos.watch import Sample, Watch
 from chaos.witness import Event
 from chaos.writers import Writers
+from kit.checker import Record, compare
 from kit.lab import TABLE
 from kit.relay import ROOT
 from kit.wait import wait_until
@@ -117,6 +118,7 @@ class Round:
         report = site.lab.checker.report()
         gone = {event.id for event in events if any(entry.fault.destroys(event) for entry in self.planned)}
         behind = {event.id for era in eras[:-1] for event in era.events}
+        late = late_arrivals(eras, behind, report.disordered, site.lab.checker.records)
         peak = self.watch.peak_kb // 1024
         return {
             "committed": report.committed,
@@ -126,7 +128,10 @@ class Round:
             "lost": [event for event in report.lost if event not in gone | behind],
             "unexpected": report.unexpected,
             "differing": report.differing,
-            "disordered": [text for text in report.disordered if self._promised(text, gone, copies)],
+            "disordered": [
+                text for text in report.disordered if text not in late and self._promised(text, gone, copies)
+            ],
+            "late": len(late),
             **judge_positions(eras, gone, copies, [entry.ended_ms for entry in self.struck if entry.fault.freezes]),
             "wrong_ends": [wrong for relay in site.relays for wrong in relay.wrong],
             "too_large": [f"{peak} MB"] if peak > PEAK_MB else [],
@@ -168,6 +173,22 @@ class Era:
     events: list[Event]
     samples: list[Sample]
     starts: list[Start]
+
+
+def late_arrivals(
+    eras: Sequence[Era], behind: set[str], disordered: Sequence[str], records: Sequence[Record]
+) -> set[str]:
+    """Of what stands after a later event, that which does so only because the later one is of another server.
+
+    A slot that was lost begins anew behind what the old server had not confirmed. Some of that may be on
+    its way yet, in the socket of a frozen broker. Within the events of one server there is no excuse.
+    """
+    within: set[str] = set()
+    for era in eras:
+        places = {event.id: place for place, event in enumerate(era.events)}
+        own = [record for record in records if verdict.event_of(record) in places]
+        within.update(compare(places, own).disordered)
+    return {text for text in disordered if text.split()[0] in behind} - within
 
 
 def judge_positions(

@@ -61,6 +61,8 @@ def totals(rounds: Sequence[Outcome]) -> str:
         ("processes killed", f"{sum(fault['kills'] for fault in faults):,}"),
         ("events committed", f"{sum(entry['committed'] for entry in rounds):,}"),
         ("duplicates", f"{sum(entry['duplicates'] for entry in rounds):,}"),
+        ("left behind by a failover that lost the slot", f"{sum(entry['left_behind'] for entry in rounds):,}"),
+        ("came from there after newer ones", f"{sum(entry['late'] for entry in rounds):,}"),
         ("looks at the slot", f"{sum(entry['looks'] for entry in rounds):,}"),
         ("most memory of a relay", f"{max(entry['peak_mb'] for entry in rounds)} MB"),
         *((WORDS[name], f"{sizes(rounds, name):,}") for name in MUST_BE_ZERO),

@@ -14,8 +14,8 @@ def fault(kind: str, kills: int, recovery_ms: int, duplicates: int) -> dict[str,
 
 def outcome(seed: int, *faults: dict[str, Any], **wrong: list[str]) -> dict[str, Any]:
     return {
-        **{name: [] for name in MUST_BE_ZERO}, "seed": seed, "committed": 1000, "duplicates": 7, "looks": 90,
-        "peak_mb": 20, "faults": list(faults), **wrong,
+        **{name: [] for name in MUST_BE_ZERO}, "seed": seed, "committed": 1000, "left_behind": 0, "late": 0,
+        "duplicates": 7, "looks": 90, "peak_mb": 20, "faults": list(faults), **wrong,
     }  # fmt: skip
 
 

@@ -29,6 +29,11 @@ class Start:
     after: int
 
 
+def event_of(record: Record) -> str:
+    """The id of the event that it is a copy of."""
+    return (record.header("id") or b"").decode()
+
+
 @dataclass
 class Copies:
     """When each copy of an event was appended to Kafka, earliest first."""
@@ -39,8 +44,7 @@ class Copies:
     def of(cls, records: Iterable[Record]) -> "Copies":
         copies = cls()
         for record in records:
-            event = (record.header("id") or b"").decode()
-            copies.times.setdefault(event, []).append(record.timestamp_ms)
+            copies.times.setdefault(event_of(record), []).append(record.timestamp_ms)
         for times in copies.times.values():
             times.sort()
         return copies

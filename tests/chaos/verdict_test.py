@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from chaos import verdict
-from chaos.campaign import stream_starts
+from chaos.campaign import Era, late_arrivals, stream_starts
 from chaos.verdict import Copies, Start
 from chaos.watch import Sample
 from chaos.witness import Event, parse
+from kit.checker import Record, compare
 
 EVENT = Event("a", "order", end=100, committed_ms=1000)
 
@@ -109,3 +110,30 @@ def test_the_servers_log_tells_when_and_from_where_a_stream_began() -> None:
     )
     assert stream_starts(log, "s") == [Start(1767225600500, (1 << 32) + 10)]
     assert stream_starts(log, "other") == []
+
+
+# ------------------------------------------------------------- two servers, one after the other
+
+
+def late(published: str, behind: str) -> list[str]:
+    """The events a and b are of a server whose slot was lost, y and z of its successor; those of `published` are in
+    Kafka in that order, and `behind` are those that the old slot had not confirmed."""
+    eras = [Era([Event(name, "order", place, 1000) for place, name in enumerate(names)], [], []) for names in ("ab", "yz")]
+    places = {event.id: place for place, event in enumerate(event for era in eras for event in era.events)}
+    records = [
+        Record("order", 0, offset, b"k", None, (("id", name.encode()),)) for offset, name in enumerate(published)
+    ]
+    found = late_arrivals(eras, set(behind), compare(places, records).disordered, records)
+    return sorted(text.split()[0] for text in found)
+
+
+def test_what_a_frozen_broker_had_not_read_may_come_after_the_successor_s() -> None:
+    assert late("yabz", behind="ab") == ["a", "b"]
+
+
+def test_what_the_lost_slot_had_confirmed_may_not() -> None:
+    assert late("yabz", behind="b") == ["b"]
+
+
+def test_the_events_of_one_server_are_in_order_whatever_happens() -> None:
+    assert late("ybaz", behind="ab") == ["b"]
