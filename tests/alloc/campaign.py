@@ -7,8 +7,8 @@ the code said that there is no memory. What is not: a signal, a finding of a san
 that must hold and did not, a hang, a leak of a test that did not fail.
 
 By default the first allocation of each place in the code fails, of as many places as there is
-time for, and several of them in a run where a run is long. With WALRELAY_FULL=1 every allocation
-fails, one in a run.
+time for, and several of them in a run where a run is long. With WALRELAY_FULL=1 there is more
+time, and afterwards as much again for every allocation, one in a run.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Iterator, Sequence
 
 SAMPLE_SECONDS = 2.0
+FULL_SECONDS = 20.0
 LONG_SECONDS = 0.5  # a run that takes longer has ALLOCATIONS_EACH failures
 ALLOCATIONS_EACH = 8
 LEAKED = 99
@@ -77,8 +78,12 @@ def fail(program: str, numbers: Sequence[int], limit: float) -> int:
 
 
 def fail_all(program: str, limit: float) -> int:
-    """Each allocation fails once; how many."""
-    return next(n - 1 for n in itertools.count(1) if fail(program, [n], limit) == 0)
+    """Each allocation fails once, from the first one on, as long as there is time; how many."""
+    end = time.monotonic() + FULL_SECONDS
+    for n in itertools.count(1):
+        if time.monotonic() > end or fail(program, [n], limit) == 0:
+            return n - 1
+    raise AssertionError("there is always a next number")
 
 
 def groups(numbers: list[int], took: float) -> Iterator[list[int]]:
@@ -89,12 +94,12 @@ def groups(numbers: list[int], took: float) -> Iterator[list[int]]:
         yield numbers[i : i + each]
 
 
-def fail_some(program: str, numbers: list[int], took: float, limit: float) -> int:
+def fail_some(program: str, numbers: list[int], took: float, limit: float, seconds: float) -> int:
     """As many of these as there is time for; how many."""
     begin, failed = time.monotonic(), 0
     for group in groups(numbers, took):
         failed += fail(program, group, limit)
-        if time.monotonic() - begin + took > SAMPLE_SECONDS:
+        if time.monotonic() - begin + took > seconds:
             break
     return failed
 
@@ -109,10 +114,10 @@ def main(program: str) -> None:
         sys.exit(f"{program} fails while all allocations succeed\n{done.stdout}")
     took = time.monotonic() - begin
     limit = 60 + 10 * took
-    if os.environ.get("WALRELAY_FULL") == "1":
-        failed = fail_all(program, limit)
-    else:
-        failed = fail_some(program, numbers, took, limit)
+    full = os.environ.get("WALRELAY_FULL") == "1"
+    failed = fail_some(program, numbers, took, limit, FULL_SECONDS if full else SAMPLE_SECONDS)
+    if full:
+        failed += fail_all(program, limit)
     print(f"{failed} allocations failed; there are {len(numbers)} places that allocate")
 
 
