@@ -65,6 +65,7 @@ struct entry {
     bool in_lane;      /* sent, by the second producer */
     bool offered;      /* to the producer: it was sent or waits in a list */
     bool doubted;      /* its partition did not exist when it was sent last */
+    bool behind;       /* an earlier one of its key was tried again in vain */
     window_seq_t next; /* in a list of the outlet's */
 };
 

@@ -60,8 +60,9 @@ static void put_aside(struct sink *sink, struct entry *entry, struct refusal ref
         sink->busy_topics--;
 }
 
-/* What was to be tried again after seq, under the same key, is not. */
-static void put_followers_aside(struct sink *sink, window_seq_t seq)
+/* What was to be tried again after seq, under the same key, is not: it goes aside when it
+ * is offered, as it may be in a list, or come back from the second producer. */
+static void mark_followers(struct sink *sink, window_seq_t seq)
 {
     const struct entry *first = window_entry(sink->window, seq);
 
@@ -69,9 +70,8 @@ static void put_followers_aside(struct sink *sink, window_seq_t seq)
         struct entry *entry = window_entry(sink->window, i);
 
         if (ticket_is_retry(entry->ticket) && entry->topic == first->topic &&
-            slice_eq(entry->key, first->key) &&
-            (entry->state == ENTRY_QUEUED || entry->state == ENTRY_SENT))
-            put_aside(sink, entry, behind_another);
+            slice_eq(entry->key, first->key))
+            entry->behind = true;
     }
 }
 
@@ -83,7 +83,7 @@ int sink_refuse_entry(struct sink *sink, window_seq_t seq, struct refusal refusa
 
     if (ticket_is_retry(entry->ticket)) {
         put_aside(sink, entry, refusal);
-        put_followers_aside(sink, seq);
+        mark_followers(sink, seq);
         return 0;
     }
     room = held_add(sink->held, sink_topic_of(entry), entry->key, seq);
@@ -101,8 +101,9 @@ bool sink_must_wait(const struct sink *sink, window_seq_t seq)
 {
     const struct entry *entry = window_entry(sink->window, seq);
 
-    return !ticket_is_retry(entry->ticket) &&
-           held_holds(sink->held, sink_topic_of(entry), entry->key, seq);
+    if (ticket_is_retry(entry->ticket))
+        return entry->behind;
+    return held_holds(sink->held, sink_topic_of(entry), entry->key, seq);
 }
 
 enum sink_offer sink_hold_back(struct sink *sink, window_seq_t seq)

@@ -258,7 +258,8 @@ enum sink_offer sink_offer(struct sink *sink, window_seq_t seq)
     int error = 0;
 
     note_offered(sink, entry);
-    if (sink->held && held_keys(sink->held) > 0 && sink_must_wait(sink, seq))
+    if (sink->held && (held_keys(sink->held) > 0 || entry->behind) &&
+        sink_must_wait(sink, seq))
         return sink_hold_back(sink, seq);
     if (sink_can_foresee(topic) && (foreseen = sink_foresee(sink, seq)) != OFFER_SENT)
         return foreseen;

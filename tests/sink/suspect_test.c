@@ -300,29 +300,63 @@ static void a_timestamp_out_of_the_topics_range_gives_way_at_once(void **state)
     yard_free(yard);
 }
 
+static void put_retry(struct yard *yard, const char *key, ticket_t row)
+{
+    struct message message = rig_message("events", key);
+    struct err err = {0};
+
+    message.payload = slice_of("1");
+    assert_int_equal(sink_put(yard->rig->sink, &message, TICKET_RETRY | row, &err), 1);
+}
+
+/* The first of the window is one that is not for Kafka. */
+static struct entry *wait_refused(struct yard *yard)
+{
+    int64_t until = clock_mono_ms() + RIG_LIMIT_MS;
+    struct entry *entry = NULL;
+
+    while (sink_refused(yard->rig->sink, &entry, 1, SIZE_MAX) == 0 &&
+           clock_mono_ms() < until)
+        rig_turn(yard->rig, 100);
+    assert_int_equal(sink_refused(yard->rig->sink, &entry, 1, SIZE_MAX), 1);
+    return entry;
+}
+
 /* Somebody may have mended its topic, or not. */
 static void a_dead_letter_tried_again_in_vain_does_not_end_the_main_producer(void **state)
 {
     struct yard *yard = warm_yard(1);
-    struct rig *rig = yard->rig;
-    struct message message = rig_message("events", "again");
-    struct entry *entry;
-    struct err err = {0};
-    int64_t until = clock_mono_ms() + RIG_LIMIT_MS;
 
     (void)state;
     answer(yard, "x");
-    message.payload = slice_of("1");
-    assert_int_equal(sink_put(rig->sink, &message, TICKET_RETRY, &err), 1);
-    while (sink_refused(rig->sink, &entry, 1, SIZE_MAX) == 0 && clock_mono_ms() < until)
-        rig_turn(rig, 100);
-    assert_int_equal(sink_refused(rig->sink, &entry, 1, SIZE_MAX), 1);
-    assert_true(ticket_is_retry(entry->ticket));
-    assert_int_equal(rig->nnotices, 0);
-    sink_settle(rig->sink, 1);
+    put_retry(yard, "again", 0);
+    assert_true(ticket_is_retry(wait_refused(yard)->ticket));
+    assert_int_equal(yard->rig->nnotices, 0);
+    sink_settle(yard->rig->sink, 1);
     put_keys(yard, 10);
     run(yard);
     must_have_arrived(yard, 11);
+    yard_free(yard);
+}
+
+/* They are with the second producer, too. */
+static void a_dead_letter_refused_again_keeps_all_of_its_key_behind_it(void **state)
+{
+    struct yard *yard = warm_yard(1);
+
+    (void)state;
+    answer(yard, "x");
+    for (ticket_t row = 0; row < 10; row++)
+        put_retry(yard, "again", row);
+    for (ticket_t row = 0; row < 10; row++) {
+        const struct entry *entry = wait_refused(yard);
+
+        assert_int_equal(entry->ticket, TICKET_RETRY | row);
+        assert_int_equal(entry->refusal.held, row > 0);
+        sink_settle(yard->rig->sink, 1);
+    }
+    assert_int_equal(sink_pending(yard->rig->sink), 0);
+    must_have_arrived(yard, 1);
     yard_free(yard);
 }
 
@@ -341,6 +375,7 @@ int main(void)
         cmocka_unit_test(a_timestamp_out_of_the_topics_range_gives_way_at_once),
         cmocka_unit_test(
             a_dead_letter_tried_again_in_vain_does_not_end_the_main_producer),
+        cmocka_unit_test(a_dead_letter_refused_again_keeps_all_of_its_key_behind_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
