@@ -24,6 +24,7 @@ struct letters_link {
     lsn_t from;
     struct held *held; /* to be loaded, or NULL: it is */
     struct pg *pg;     /* what came of it, or NULL with err set */
+    bool lost;         /* the slot is not that walsender's, and will not be */
     struct err err;
 };
 

@@ -31,6 +31,7 @@ static int wait_until_ours(struct letters_link *link, lsn_t *from)
             return ours ? 0 : -1;
         (void)nanosleep(&pause, NULL);
     }
+    link->lost = true;
     return err_set(&link->err, ERR_RETRY, "slot %s does not become active for PID %s",
                    link->config->postgres.slot, pid);
 }

@@ -22,12 +22,13 @@ enum {
 static void tell(struct relay *relay, const struct err *err)
 {
     struct letters *l = relay->letters;
+    struct slice code = slice_of(err->code[0] ? err->code : NULL);
 
     if (strcmp(l->told, err->text) == 0 && relay->now_ms - l->told_ms < TELL_EVERY_MS)
         return;
     (void)snprintf(l->told, sizeof(l->told), "%s", err->text);
     l->told_ms = relay->now_ms;
-    log_event(LOG_WARNING, (struct log_field[]){{"code", slice_of(err->code)}, LOG_END},
+    log_event(LOG_WARNING, (struct log_field[]){{"code", code}, LOG_END},
               "the table of dead letters: %s; %s", err->text,
               l->loaded ? "the position waits for it" : "nothing is published before");
 }
@@ -74,6 +75,7 @@ static void begin_link(struct relay *relay)
     l->link.from = l->from;
     l->link.held = l->loaded ? NULL : l->held;
     l->link.pg = NULL;
+    l->link.lost = false;
     l->link.err = (struct err){0};
     l->awaited = true;
     l->job = job_start(letters_connect, &l->link, &err);
@@ -109,6 +111,10 @@ static void end_link(struct relay *relay)
     l->job = NULL;
     if (!l->on || !l->awaited) {
         pg_close(l->link.pg);
+        return;
+    }
+    if (l->link.lost) {
+        relay_lost(relay, &err, 0);
         return;
     }
     if (l->link.pg)

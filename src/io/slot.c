@@ -281,6 +281,16 @@ static int check_answer(struct slot *slot, bool reading, int64_t now_ms, struct 
                    (int)(slot->answer_within_ms / 1000));
 }
 
+/* Until the stream has begun its failure must be noticed, whoever reads. */
+static int await_start(struct slot *slot, bool reading, struct err *err)
+{
+    if (flush_out(slot, err) != 0)
+        return -1;
+    if (reading)
+        return 0;
+    return pg_consume(slot->pg, err) == 0 && start(slot, err) >= 0 ? 0 : -1;
+}
+
 static int confirm(struct source *source, lsn_t flushed, enum confirm_urgency urgency,
                    bool reading, int64_t now_ms, struct err *err)
 {
@@ -290,7 +300,7 @@ static int confirm(struct source *source, lsn_t flushed, enum confirm_urgency ur
     if (urgency > slot->urgency)
         slot->urgency = urgency;
     if (slot->phase == SLOT_STARTING)
-        return flush_out(slot, err);
+        return await_start(slot, reading, err);
     if (slot->phase != SLOT_STREAMING)
         return 0;
     if (check_answer(slot, reading, now_ms, err) != 0)

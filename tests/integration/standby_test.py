@@ -10,7 +10,10 @@ from typing import Any, Iterator
 import psycopg
 import pytest
 
+from psycopg.pq import ExecStatus
+
 from kit import process
+from kit.dead_letters import LETTERS, make_letters
 from kit.kafka import Kafka
 from kit.lab import Lab
 from kit.postgres import Postgres
@@ -18,6 +21,7 @@ from kit.relay import Relay
 from kit.wait import wait_until
 
 DENIED_EXIT, CONFIG_EXIT = 77, 78
+START = b'START_REPLICATION SLOT "%s" LOGICAL 0/0'
 STANDING_BY = r"slot \S+ is active for PID \d+: standing by"
 
 
@@ -129,6 +133,38 @@ def test_a_slot_that_moved_back_just_before_the_stream_began_is_streamed_from_th
     relay.wait_for_log("stands before .* streaming again")
     assert lab.verify().duplicates >= 5
     assert relay.stop() == 0
+
+
+def test_a_slot_that_is_taken_before_the_dead_letters_are_loaded_is_waited_for_A07(lab: Lab) -> None:
+    make_letters(lab)
+    lab.topic("order")
+    lab.make_slot()
+    stranger = psycopg.connect(lab.postgres.dsn(lab.db, replication="database"), autocommit=True)
+    with lab.connect().transaction() as locked:
+        locked.connection.execute("LOCK TABLE pg_inherits IN ACCESS EXCLUSIVE MODE")
+        relay = lab.relay()
+        relay.start()
+        wait_until(lambda: lab.checks_are_held_up(), 20, "the checks are held up")
+        assert stranger.pgconn.exec_(START % lab.slot.encode()).status == ExecStatus.COPY_BOTH
+    relay.wait_for_log(STANDING_BY, timeout=8)
+    stranger.close()
+    lab.writer.number("k", 1)
+    lab.verify(duplicates=0)
+
+
+def test_a_stream_that_ends_before_the_dead_letters_are_loaded_is_begun_again_A07(lab: Lab) -> None:
+    make_letters(lab)
+    lab.topic("order")
+    lab.make_slot()
+    relay = lab.relay()
+    with lab.connect().transaction() as locked:
+        locked.connection.execute(f"LOCK TABLE {LETTERS} IN ACCESS EXCLUSIVE MODE")
+        relay.start()
+        pid = wait_until(lambda: lab.slot_row().get("active_pid"), 20, "the relay streams")
+        lab.postgres.execute("SELECT pg_terminate_backend(%s)", pid)
+        wait_until(lambda: walsender_gone(lab, pid), 5, "it has ended")
+    lab.writer.number("k", 1)
+    lab.verify(60, duplicates=0)
 
 
 def test_a_relay_that_stands_by_stops_at_once_A07(lab: Lab) -> None:
