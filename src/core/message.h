@@ -14,6 +14,8 @@
 #define HEADER_GIVEN_TIMESTAMP "walrelay.timestamp"
 
 #define PARTITION_ANY (-1) /* by key, as Java's default partitioner does */
+/* No topic has as many, and what is known of each is in an array. */
+#define PARTITION_MAX 99999
 
 struct header {
     struct slice name;

@@ -287,12 +287,12 @@ static enum route_verdict set_partition(const struct work *work)
     work->ret->partition = PARTITION_ANY;
     if (!text.ptr)
         return ROUTE_MESSAGE;
-    if (!parse_integer(text, &partition) || partition < 0 || partition > INT32_MAX)
+    if (!parse_integer(text, &partition) || partition < 0 || partition > PARTITION_MAX)
         return poison(work,
                       "column %s holds \"%.*s\", which is no number of a partition (0 to "
                       "%d, or NULL to go by the key)",
                       work->table->partition->catalog->name, SLICE_ARG(shown(text)),
-                      INT32_MAX);
+                      PARTITION_MAX);
     work->ret->partition = (int32_t)partition;
     return ROUTE_MESSAGE;
 }

@@ -321,12 +321,24 @@ static void use_commit_times(const struct lane_queue *queue, size_t failed)
         item->commit_time = item->record.message.given_timestamp.ptr != NULL;
 }
 
+/* The topic may have grown: it is looked at, and what is missing then is refused. */
+static void doubt(struct lane *lane, struct lane_queue *queue)
+{
+    int32_t partition = queue->first->record.message.partition;
+
+    for (struct lane_item *item = queue->first; item; item = item->next) {
+        if (item->record.message.partition == partition)
+            item->record.doubted = true;
+    }
+    producer_look_at(lane->producer, queue->topic->handle);
+}
+
 static void wait_for_topic(struct lane *lane, struct lane_queue *queue, int error)
 {
     if (queue->topic->failed_ms == 0)
         queue->topic->failed_ms = lane->now_ms;
     if (poison_class_of(error) == POISON_PARTITION)
-        queue->first->record.doubted = true;
+        doubt(lane, queue);
     lane_give_back(lane, queue, error);
 }
 

@@ -11,6 +11,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+enum { LOOK_MS = 1 };
+
 struct producer_topic {
     struct producer_topic *next;
     rd_kafka_topic_t *rkt;
@@ -340,6 +342,15 @@ struct producer_topic *producer_topic_new(struct producer *producer, const char 
     topic->next = producer->topics;
     producer->topics = topic;
     return topic;
+}
+
+void producer_look_at(struct producer *producer, const struct producer_topic *topic)
+{
+    const struct rd_kafka_metadata *metadata = NULL;
+
+    if (rd_kafka_metadata(producer->rk, 0, topic->rkt, &metadata, LOOK_MS) ==
+        RD_KAFKA_RESP_ERR_NO_ERROR)
+        rd_kafka_metadata_destroy(metadata);
 }
 
 int32_t producer_partition_count(const struct producer_topic *topic)

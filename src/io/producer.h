@@ -123,6 +123,10 @@ size_t producer_max_message_bytes(const struct producer *producer);
 struct producer_topic *producer_topic_new(struct producer *producer, const char *name,
                                           int *error) __attribute__((warn_unused_result));
 
+/* Asks the brokers for the topic's partitions, which are otherwise known for minutes;
+ * waits a millisecond at most, hence not for the answer. */
+void producer_look_at(struct producer *producer, const struct producer_topic *topic);
+
 /* How many partitions the last message by key met; 0 before the first. */
 int32_t producer_partition_count(const struct producer_topic *topic);
 

@@ -1,6 +1,7 @@
 /* sink_send.c - which message may be sent now; see sink_state.h and topics.h. */
 #include "base/clock.h"
 #include "base/must.h"
+#include "core/poison.h"
 #include "io/kafka_error.h"
 #include "io/sink_state.h"
 
@@ -100,6 +101,18 @@ static enum sink_offer hold_for_topic(struct sink *sink, struct topic *topic,
     return OFFER_HELD;
 }
 
+/* A partition of the row's own choice that there is not is no reason for another
+ * producer: the second one finds out whether the topic has grown. */
+static bool is_missing(struct sink *sink, const struct entry *entry, int32_t n)
+{
+    if (!sink->held || entry->partition == PARTITION_ANY ||
+        poison_class_of(sink->failure.error) != POISON_PARTITION ||
+        !sink_suspect(sink, entry->topic, n))
+        return false;
+    sink->failure = (struct sink_failure){0};
+    return true;
+}
+
 /* n: where the message goes; partition: how that is said to the producer. */
 static enum sink_offer offer_to_partition(struct sink *sink, struct entry *entry,
                                           window_seq_t seq, int32_t n, int32_t partition)
@@ -123,6 +136,8 @@ static enum sink_offer offer_to_partition(struct sink *sink, struct entry *entry
     if (p->waiting.n > 0 || (!p->warm && p->in_flight > 0))
         return hold_for_partition(sink, p, seq);
     offer = send_to(sink, entry, seq, partition);
+    if (offer == OFFER_FAILED && is_missing(sink, entry, n))
+        return sink_offer_suspect(sink, seq, n);
     if (offer == OFFER_SENT) {
         p->in_flight++;
         entry->sent_partition = n;
@@ -261,7 +276,8 @@ enum sink_offer sink_offer(struct sink *sink, window_seq_t seq)
     if (sink->held && (held_keys(sink->held) > 0 || entry->behind) &&
         sink_must_wait(sink, seq))
         return sink_hold_back(sink, seq);
-    if (sink_can_foresee(topic) && (foreseen = sink_foresee(sink, seq)) != OFFER_SENT)
+    if (sink_can_foresee(topic) && !ticket_is_retry(entry->ticket) &&
+        (foreseen = sink_foresee(sink, seq)) != OFFER_SENT)
         return foreseen;
     if (topic->suspended || topic->probing || topic->waiting.n > 0)
         return hold_for_topic(sink, topic, seq);

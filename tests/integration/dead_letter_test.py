@@ -11,7 +11,7 @@ import pytest
 from kit.dead_letters import LETTERS, make_letters
 from kit.lab import TABLE, Lab
 from kit.relay import Relay
-from kit.rows import arrivals
+from kit.rows import EVENTS, arrivals, insert, make_table, section
 from kit.wait import wait_until
 
 UNRESOLVED = ("waiting", "held", "dead")
@@ -178,6 +178,35 @@ def test_an_event_without_a_key_on_a_compacted_topic_becomes_a_dead_letter_and_h
     assert row(letters, guilty)["error_code"] == "INVALID_RECORD"
     assert row(letters, guilty)["key"] is None
     letters.wait_confirmed()
+
+
+def test_a_dead_letter_is_tried_again_whatever_was_known_of_its_topic(letters: Lab) -> None:
+    letters.kafka.alter_topic(letters.topic("state", 1), cleanup_policy="compact")
+    relay = letters.running_relay(settings())
+    guilty = small(letters, None, 1, "state")
+    wait_states(letters, (guilty, "waiting"))
+    letters.kafka.alter_topic(letters.prefix + "state", cleanup_policy="delete")
+    command(relay, "retry", "--all")
+    wait_resolved(letters)
+    in_order(letters, guilty)
+
+
+def test_dead_letters_without_a_partition_cost_no_producers_and_are_published_once_there_is_one(
+    letters: Lab,
+) -> None:
+    make_table(letters, "payload jsonb, place int")
+    changes = {**settings(), **section(letters, partition="place"), "relay": {"log_level": "debug"}}
+    relay = letters.running_relay(changes)
+    arrivals(letters, insert(letters, EVENTS, place=0))
+    bad = [insert(letters, EVENTS, aggregate_id=f"k{n}", place=3) for n in range(20)]
+    wait_states(letters, *((event, "waiting") for event in bad), timeout=60)
+    assert row(letters, bad[0])["reason"] == "no such partition"
+    assert relay.log_text().count("Kafka refuses: ") <= 2
+    letters.kafka.add_partitions(letters.prefix + "order", 4)
+    command(relay, "retry", "--all")
+    wait_resolved(letters)
+    assert {record.partition for record in arrivals(letters, *bad)} == {3}
+    letters.verify(duplicates=0)
 
 
 def test_with_order_skip_a_dead_letter_holds_nothing(letters: Lab) -> None:
