@@ -54,8 +54,8 @@ enum lane_outcome {
     LANE_LATER, /* a state of the cluster or of the topic: the record is not to blame, and
                    may be in Kafka or not.  What was behind it comes back likewise,
                    without having been sent: put it again in the same order. */
-    LANE_BEHIND, /* not sent, as one before it in its queue was refused: put it again in
-                    the same order, unless it has to wait for that one */
+    LANE_BEHIND, /* not sent, as one before it in its queue, of the same key, was refused:
+                    put it again in the same order, unless it has to wait for that one */
 };
 
 struct lane_result {
@@ -85,7 +85,7 @@ void lane_free(struct lane *lane);
 int lane_put(struct lane *lane, const struct lane_record *record, struct err *err)
     __attribute__((warn_unused_result));
 
-/* One result, those of a queue in the order of its records; false: there is none. */
+/* One result, those of a key in the order of its records; false: there is none. */
 bool lane_done(struct lane *lane, struct lane_result *ret)
     __attribute__((warn_unused_result));
 

@@ -44,6 +44,36 @@ static size_t wanted(const struct lane_queue *queue)
     return queue->most;
 }
 
+/* Is it like one that was refused?  Then it travels alone, and there is nothing to find.
+ */
+static bool is_suspicious(const struct lane_queue *queue, const struct message *m)
+{
+    return (queue->keyless && !m->key.ptr) ||
+           (queue->large > 0 && wire_bytes(m) >= queue->large);
+}
+
+static void learn_refused(struct lane_queue *queue, const struct message *m, int error)
+{
+    enum poison_class class = poison_class_of(error);
+    size_t bytes = wire_bytes(m);
+
+    if (class == POISON_SIZE && (queue->large == 0 || bytes < queue->large))
+        queue->large = bytes;
+    if (class == POISON_RECORD && !m->key.ptr)
+        queue->keyless = true;
+}
+
+/* The topic takes more than it did, or this one is smaller when it is compressed. */
+static void learn_taken(struct lane_queue *queue, const struct message *m)
+{
+    if (!is_suspicious(queue, m))
+        return;
+    if (queue->large > 0 && wire_bytes(m) >= queue->large)
+        queue->large = wire_bytes(m) + 1;
+    if (!m->key.ptr)
+        queue->keyless = false;
+}
+
 /* How many make one request; librdkafka must not make two of them. */
 static size_t batch_size(const struct lane *lane, const struct lane_queue *queue)
 {
@@ -54,10 +84,14 @@ static size_t batch_size(const struct lane *lane, const struct lane_queue *queue
 
     for (const struct lane_item *i = queue->first; i && n < max && belongs(queue, i);
          i = i->next) {
+        bool alone = is_suspicious(queue, &i->record.message);
+
         bytes += wire_bytes(&i->record.message);
-        if (n > 0 && bytes > limit)
+        if (n > 0 && (alone || bytes > limit))
             break;
         n++;
+        if (alone)
+            break;
     }
     return n;
 }
@@ -231,6 +265,7 @@ static size_t finish_acknowledged(struct lane *lane, struct lane_queue *queue, s
     size_t acked = 0;
 
     while (acked < n && queue->first->reported && queue->first->error == 0) {
+        learn_taken(queue, &queue->first->record.message);
         lane_finish(lane, queue, LANE_ACKNOWLEDGED, 0);
         acked++;
     }
@@ -351,14 +386,41 @@ static void isolate(struct lane_queue *queue, int error, size_t failed, size_t i
     queue->named = named;
 }
 
-/* A topic that has waited long enough is nobody's any more; otherwise one is to blame. */
-static void refuse(struct lane *lane, struct lane_queue *queue, size_t failed, int error)
+/* Those of one key, which may have to wait for the one before them. */
+static void give_back_key(struct lane *lane, struct lane_queue *queue, struct slice key)
 {
-    size_t n = poison_class_of(error) == POISON_TOPIC ? failed : 1;
+    for (size_t n = key.ptr ? queue->n : 0; n > 0; n--) {
+        struct lane_item *item = queue->first;
 
+        if (slice_eq(item->record.message.key, key)) {
+            lane_finish(lane, queue, LANE_BEHIND, 0);
+        } else if (item != queue->last) { /* to the end, so that the order stays */
+            queue->first = item->next;
+            item->next = NULL;
+            queue->last->next = item;
+            queue->last = item;
+        }
+    }
+}
+
+/* A topic that has waited long enough is nobody's any more. */
+static void refuse_all(struct lane *lane, struct lane_queue *queue, size_t n)
+{
     while (n-- > 0)
         lane_finish(lane, queue, LANE_REFUSED, queue->first->error);
     lane_give_back(lane, queue, 0);
+}
+
+static void refuse_one(struct lane *lane, struct lane_queue *queue)
+{
+    const struct message message = queue->first->record.message;
+    int error = queue->first->error;
+
+    learn_refused(queue, &message, error);
+    queue->bad = 0;
+    queue->named = false;
+    lane_finish(lane, queue, LANE_REFUSED, error);
+    give_back_key(lane, queue, message.key);
 }
 
 static void judge(struct lane *lane, struct lane_queue *queue, size_t failed)
@@ -385,7 +447,10 @@ static void judge(struct lane *lane, struct lane_queue *queue, size_t failed)
         isolate(queue, c.error, failed, index, named);
         break;
     case FATE_REFUSED:
-        refuse(lane, queue, failed, c.error);
+        if (poison_class_of(c.error) == POISON_TOPIC)
+            refuse_all(lane, queue, failed);
+        else
+            refuse_one(lane, queue);
         break;
     }
 }

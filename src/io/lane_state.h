@@ -40,6 +40,8 @@ struct lane_queue {
     size_t too_large; /* the size of the batch with which the search began; 0: that was
                          not the complaint */
     size_t most;      /* batches are no larger */
+    size_t large;     /* a record of so many bytes was too large; 0: none */
+    bool keyless;     /* one without a key was refused, which is usually why */
     int64_t used_ms;
 };
 

@@ -241,6 +241,70 @@ static void what_is_behind_a_refused_record_comes_back_unsent(void **state)
     track_free(track);
 }
 
+static void what_is_behind_a_refused_record_and_of_another_key_is_sent(void **state)
+{
+    static const char *const keys[] = {"a", "b", "a", "b"};
+    static const enum lane_outcome outcomes[] = {LANE_REFUSED, LANE_BEHIND,
+                                                 LANE_ACKNOWLEDGED, LANE_ACKNOWLEDGED};
+    static const uint64_t tags[] = {1, 3, 2, 4};
+    struct track *track = warm_track(1);
+    struct lane_result result;
+    size_t n = 0;
+    int64_t until = clock_mono_ms() + RIG_LIMIT_MS;
+
+    (void)state;
+    answer(track, BAD, BAD, BAD);
+    for (size_t i = 0; i < 4; i++)
+        put(track, "events", keys[i], 0, 1);
+    while (lane_pending(track->lane) > 0 && clock_mono_ms() < until) {
+        assert_int_equal(lane_serve(track->lane, clock_mono_ms(), &track->err), 0);
+        for (; lane_done(track->lane, &result); n++) {
+            assert_int_equal(result.tag, tags[n]);
+            assert_int_equal(result.outcome, outcomes[n]);
+        }
+    }
+    assert_int_equal(n, 4);
+    track_free(track);
+}
+
+/* It is the second of the next requests that is refused, and nothing else is in it. */
+static void next_one_travels_alone(struct track *track, const struct lane_record *like,
+                                   rd_kafka_resp_err_t error)
+{
+    size_t first = track->next;
+    struct lane_record record = *like;
+
+    answer(track, error);
+    put_record(track, &record);
+    run(track);
+    assert_int_equal(track->results[first].outcome, LANE_REFUSED);
+    answer(track, RD_KAFKA_RESP_ERR_NO_ERROR, error);
+    put(track, "events", "k", 0, 3);
+    record.tag = track->next;
+    put_record(track, &record);
+    put(track, "events", "k", 0, 3);
+    run(track);
+    outcomes_must_be(track, first + 1, first + 4, LANE_ACKNOWLEDGED);
+    assert_int_equal(track->results[first + 4].outcome, LANE_REFUSED);
+    outcomes_must_be(track, first + 5, first + 8, LANE_ACKNOWLEDGED);
+}
+
+static void a_record_like_one_that_was_refused_travels_alone(void **state)
+{
+    static char long_value[1000];
+    struct track *track = warm_track(1);
+    struct header header = {slice_of("long"), {long_value, sizeof(long_value)}};
+    struct lane_record record = record_of(track, "events", NULL, 0);
+
+    (void)state;
+    next_one_travels_alone(track, &record, RD_KAFKA_RESP_ERR_INVALID_RECORD);
+    record = record_of(track, "events", "other", 0);
+    record.message.headers = &header;
+    record.message.nheaders = 1;
+    next_one_travels_alone(track, &record, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+    track_free(track);
+}
+
 /* Seven at once: 1 2 3 are taken, 4 5 refused, 4 taken, and 5 alone is refused. */
 static void a_refused_batch_is_halved_until_the_guilty_one_is_alone(void **state)
 {
@@ -459,6 +523,8 @@ int main(void)
         cmocka_unit_test(records_arrive_in_order),
         cmocka_unit_test(a_record_refused_alone_is_refused),
         cmocka_unit_test(what_is_behind_a_refused_record_comes_back_unsent),
+        cmocka_unit_test(what_is_behind_a_refused_record_and_of_another_key_is_sent),
+        cmocka_unit_test(a_record_like_one_that_was_refused_travels_alone),
         cmocka_unit_test(a_refused_batch_is_halved_until_the_guilty_one_is_alone),
         cmocka_unit_test(one_guilty_among_a_thousand_takes_a_dozen_requests),
         cmocka_unit_test(a_batch_is_one_request),
