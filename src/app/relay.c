@@ -149,8 +149,8 @@ static nfds_t job_fds(const struct relay *relay, struct pollfd *ret)
 }
 
 /* A process that was stopped, or a machine that was, comes back to a slot that another
- * relay may have: it must not go on as if nothing had happened.  patience_ms grows with
- * each lost stream, so a single turn that takes that long is possible in the end. */
+ * relay may have: it must not go on as if nothing had happened.  patience_ms grows, so a
+ * single turn that takes that long is possible in the end. */
 static void note_pause(struct relay *relay, int64_t late_ms)
 {
     struct err err = {0};
@@ -161,6 +161,7 @@ static void note_pause(struct relay *relay, int64_t late_ms)
                   "this process stood still for %d s, and another one may stream by now: "
                   "connecting again",
                   (int)(late_ms / 1000));
+    relay_be_patient(relay);
     relay_lost(relay, &err, 0);
 }
 
@@ -193,6 +194,7 @@ static void turn(struct relay *relay)
     wait_for_any(relay);
     take_signals(relay);
     take_acks(relay); /* first make room, then read */
+    relay_serve_ping(relay);
     relay_serve_inquiry(relay);
     relay_serve_watch(relay);
     relay_serve_memo(relay);

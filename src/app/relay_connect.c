@@ -23,7 +23,7 @@ void relay_forgive(struct relay *relay)
 
 /* While the server decodes a large transaction, or a large row, it answers nothing.  A
  * new stream makes it begin again, so it must get more time then. */
-static void be_patient(struct relay *relay)
+void relay_be_patient(struct relay *relay)
 {
     relay->patience_ms *= 2;
     if (relay->patience_ms > PATIENCE_MAX_MS)
@@ -68,6 +68,7 @@ void relay_close_stream(struct relay *relay)
     source_free(relay->source);
     relay->source = NULL;
     relay->has_change = false;
+    relay->ping.awaited = false;
     relay->inquiry.awaited = false;
     relay->watch.awaited = false;
     relay->memo.kept = false;
@@ -81,7 +82,8 @@ void relay_close_stream(struct relay *relay)
 void relay_lost(struct relay *relay, const struct err *err, int64_t at_least_ms)
 {
     if (relay->source) {
-        be_patient(relay);
+        if (source_is_silent(relay->source))
+            relay_be_patient(relay);
         sink_ebb(relay->sink);
     }
     relay_close_stream(relay);

@@ -43,6 +43,7 @@ enum relay_phase { CONNECTING, STANDBY, WAITING, STREAMING, DRAINING, ENDING, ST
 struct ping {
     struct job *job;
     const char *dsn;
+    bool awaited; /* the stream that it was for is still there */
     bool rejected;
     int64_t at_ms;
 };
@@ -134,6 +135,8 @@ void relay_serve_connecting(struct relay *relay);
  * at_least_ms or more, or stops if err is not one that passes. */
 void relay_lost(struct relay *relay, const struct err *err, int64_t at_least_ms);
 int64_t relay_connect_deadline(const struct relay *relay);
+/* The server needs more time for an answer than it had. */
+void relay_be_patient(struct relay *relay);
 /* The position moves: what failed before has passed. */
 void relay_forgive(struct relay *relay);
 void relay_close_stream(struct relay *relay);
@@ -144,6 +147,7 @@ bool relay_is_reading(const struct relay *relay);
 /* Whether poll(2) should tell when more arrives. */
 bool relay_awaits_input(const struct relay *relay);
 void relay_serve_stream(struct relay *relay);
+void relay_serve_ping(struct relay *relay);
 /* Reads what the source's connection has.  False: it was lost, and that is dealt with. */
 bool relay_read_source(struct relay *relay);
 int64_t relay_stream_deadline(const struct relay *relay);

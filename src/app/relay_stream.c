@@ -213,15 +213,19 @@ static void begin_ping(struct relay *relay)
     relay->ping.dsn = relay->config->postgres.dsn;
     relay->ping.at_ms = relay->now_ms + PING_EVERY_MS;
     relay->ping.job = job_start(ping_work, &relay->ping, NULL);
+    relay->ping.awaited = true;
 }
 
-static void end_ping(struct relay *relay)
+/* In every phase: a job that is done and that nobody finishes keeps poll(2) awake. */
+void relay_serve_ping(struct relay *relay)
 {
     struct err err = {0};
 
+    if (!relay->ping.job || !job_is_done(relay->ping.job))
+        return;
     job_finish(relay->ping.job);
     relay->ping.job = NULL;
-    if (!relay->ping.rejected)
+    if (!relay->ping.rejected || !relay->ping.awaited)
         return;
     (void)err_set(&err, ERR_RETRY,
                   "PostgreSQL is shutting down: leaving it, %zu events are not confirmed",
@@ -237,11 +241,8 @@ static void watch_for_shutdown(struct relay *relay)
 {
     bool reading = relay_is_reading(relay);
 
-    if (relay->ping.job) {
-        if (job_is_done(relay->ping.job))
-            end_ping(relay);
+    if (relay->ping.job)
         return;
-    }
     if (reading)
         relay->ping.at_ms = relay->now_ms + PING_EVERY_MS;
     if (source_suspect(relay->source) || relay->now_ms >= relay->ping.at_ms)

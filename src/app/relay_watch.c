@@ -69,7 +69,7 @@ static void end(struct relay *relay)
 
     job_finish(watch->job);
     watch->job = NULL;
-    if (watch->awaited)
+    if (watch->awaited && relay->phase != ENDING)
         judge(relay, watch);
     server_free(watch->server);
     watch->server = NULL;
@@ -77,11 +77,10 @@ static void end(struct relay *relay)
 
 void relay_serve_watch(struct relay *relay)
 {
-    if (relay->phase == ENDING)
-        return;
     if (relay->watch.job && job_is_done(relay->watch.job))
         end(relay);
-    else if (relay->source && !relay->watch.job && relay->now_ms >= relay->watch.at_ms)
+    else if (relay->source && relay->phase != ENDING && !relay->watch.job &&
+             relay->now_ms >= relay->watch.at_ms)
         begin(relay);
 }
 

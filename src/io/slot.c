@@ -56,6 +56,7 @@ struct slot {
     int64_t answer_within_ms;
     int64_t question_ms; /* when we asked the server for an answer */
     bool question_open;
+    bool silent; /* no answer in time */
 };
 
 static struct slot *slot_of(struct source *source)
@@ -277,6 +278,7 @@ static int check_answer(struct slot *slot, bool reading, int64_t now_ms, struct 
         slot->question_ms = now_ms;
     if (now_ms - slot->question_ms < slot->answer_within_ms)
         return 0;
+    slot->silent = true;
     return err_set(err, ERR_RETRY, "the server has not answered for %d s",
                    (int)(slot->answer_within_ms / 1000));
 }
@@ -317,6 +319,11 @@ static bool suspect(struct source *source)
 
     slot->suspect = false;
     return was;
+}
+
+static bool is_silent(const struct source *source)
+{
+    return const_slot_of(source)->silent;
 }
 
 /* ---- ending -------------------------------------------------------------------- */
@@ -373,6 +380,7 @@ static const struct source_ops ops = {
     .deadline = deadline,
     .confirm = confirm,
     .suspect = suspect,
+    .is_silent = is_silent,
     .end = end,
     .ended = ended,
     .free = free_slot,

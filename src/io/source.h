@@ -32,6 +32,7 @@ struct source_ops {
     int (*confirm)(struct source *, lsn_t flushed, enum confirm_urgency, bool reading,
                    int64_t now_ms, struct err *);
     bool (*suspect)(struct source *);
+    bool (*is_silent)(const struct source *);
     int (*end)(struct source *, lsn_t flushed, int64_t now_ms, struct err *);
     bool (*ended)(const struct source *);
     void (*free)(struct source *);
@@ -82,6 +83,12 @@ static inline int source_confirm(struct source *source, lsn_t flushed,
 static inline bool source_suspect(struct source *source)
 {
     return source->ops->suspect(source);
+}
+
+/* source_confirm failed because the other side did not answer in time. */
+static inline bool source_is_silent(const struct source *source)
+{
+    return source->ops->is_silent(source);
 }
 
 /* Tells flushed for the last time and that nothing follows; go on with source_read and

@@ -9,6 +9,7 @@ from typing import Iterator
 import pytest
 
 from kit.lab import Lab
+from kit.load import rows, take_table
 from kit.proxy import Proxy
 from kit.relay import Relay
 from kit.wait import wait_until
@@ -39,12 +40,37 @@ def recovers(lab: Lab, proxy: Proxy, relay: Relay) -> None:
 
 
 def test_a_server_that_wedges_while_it_is_streamed_from_is_noticed(lab: Lab, proxy: Proxy) -> None:
+    """However often the connection was lost before: more time is for a server that did not answer."""
     relay = relay_behind(lab, proxy)
     lab.wait_streaming(relay)
     lab.writer.number("k", *range(20))
     lab.verify(duplicates=0)
+    for number in range(2, 7):
+        proxy.cut()
+        wait_until(lambda: relay.log_text().count("streaming from slot") == number, 60, f"stream {number}")
     proxy.freeze()
     relay.wait_for_log(UNANSWERED, timeout=90)
+    recovers(lab, proxy, relay)
+
+
+def test_a_relay_that_cannot_connect_after_it_asked_whether_the_server_shuts_down_does_not_spin(
+    lab: Lab, proxy: Proxy
+) -> None:
+    relay = relay_behind(lab, proxy)
+    lab.wait_streaming(relay)
+    lab.kafka.freeze()
+    lab.conn.execute(rows("1", "20000", "order", 50, 1000))  # more than it holds, so it does not read
+    take_table(lab, lab.conn)
+    lab.wait_speaking(3)
+    quiet = proxy.connections
+    proxy.freeze()
+    wait_until(lambda: proxy.connections > quiet, 60, "it asks whether the server shuts down")
+    proxy.cut()
+    relay.wait_for_log("PostgreSQL replication connection: ", timeout=60)
+    used = relay.cpu_seconds()
+    relay.wait_for_log("timeout expired", timeout=60)
+    assert relay.cpu_seconds() - used < 1, "ten seconds of waiting"
+    lab.kafka.thaw()
     recovers(lab, proxy, relay)
 
 
