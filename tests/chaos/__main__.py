@@ -81,8 +81,8 @@ def main() -> int:
 def tell(outcome: dict[str, Any], wrong: list[str]) -> None:
     say(
         f"  {outcome['committed']} committed, {outcome['published']} published,"
-        f" {outcome['duplicates']} duplicates, {outcome['streams']} streams, {outcome['positions']} positions,"
-        f" relays ended with {outcome['exits']}, {outcome['peak_mb']} MB, {outcome['seconds']} s"
+        f" {outcome['duplicates']} duplicates, {outcome['dead_letters']} dead letters, {outcome['streams']} streams,"
+        f" {outcome['positions']} positions, relays ended with {outcome['exits']}, {outcome['peak_mb']} MB, {outcome['seconds']} s"
     )
     for text in wrong:
         say(f"  BROKEN: {text}")

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Callable, Sequence
 
-from chaos import verdict, witness
+from chaos import letters, verdict, witness
 from chaos.faults.base import Fault
+from chaos.letters import History
 from chaos.schedule import Planned, plan
 from chaos.servers import Servers
-from chaos.site import KINDS, Site
+from chaos.site import BIG, KINDS, Site
 from chaos.storm import Struck, rage
 from chaos.verdict import Copies, Start
 from chaos.watch import Sample, Watch
-from chaos.witness import Event
+from chaos.witness import Change, Event
 from chaos.writers import Writers
 from kit.checker import Record, compare
 from kit.lab import TABLE
@@ -67,6 +68,7 @@ class Round:
                 self.struck = rage(self.site, self.planned, self.say)
             self.site.heal()
             self._recover()
+            letters.mend(self.site, RECOVERY_S)
         figures = self._judge()
         figures["left_over"] = self._left_over(warm)
         return {"at": datetime.now(timezone.utc).isoformat(timespec="seconds"), **figures}
@@ -74,11 +76,18 @@ class Round:
     # ------------------------------------------------------- before and after
 
     def _warm_up(self) -> tuple[int, int]:
-        """An event to each topic; then descriptors and threads of the relay that streams."""
+        """An event to each topic, and two that are refused, so that the second producer is there as well; then
+        descriptors and threads of the relay that streams."""
         for kind in KINDS:
             self.site.lab.conn.execute(
                 f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type) VALUES (%s, 'k0', 'e')", [kind]
             )
+        self.site.lab.conn.execute(
+            f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload, place)"
+            " SELECT 'strict', 'warm' || n, 'e', to_jsonb(string_agg(md5(i::text), '')), 0"
+            " FROM generate_series(1, 2) n, generate_series(1, %s) i GROUP BY n",
+            [BIG // 32],
+        )
         self.site.lab.wait_confirmed(60)
         relay = self.site.relays[0].relay
         return relay.fds(), relay.threads()
@@ -115,6 +124,9 @@ class Round:
         events = [event for era in eras for event in era.events]
         site.lab.checker.commit(*(event.id for event in events))
         copies = Copies.of(site.lab.checker.collect(RECOVERY_S))
+        rows = letters.rows(site)
+        history = History.of(change for era in eras for change in era.changes)
+        discarded = {row.event for row in rows if row.state == "discarded"}
         report = site.lab.checker.report()
         gone = {event.id for event in events if any(entry.fault.destroys(event) for entry in self.planned)}
         behind = {event.id for era in eras[:-1] for event in era.events}
@@ -124,21 +136,26 @@ class Round:
             "committed": report.committed,
             "published": report.published,
             "duplicates": report.duplicates,
+            "dead_letters": len(rows),
+            "discarded": len(discarded),
             "left_behind": sum(event in behind for event in report.lost),
-            "lost": [event for event in report.lost if event not in gone | behind],
+            "lost": [event for event in report.lost if event not in gone | behind | discarded],
             "unexpected": report.unexpected,
             "differing": report.differing,
             "disordered": [
                 text for text in report.disordered if text not in late and self._promised(text, gone, copies)
             ],
             "late": len(late),
-            **judge_positions(eras, gone, copies, [entry.ended_ms for entry in self.struck if entry.fault.freezes]),
+            **judge_positions(
+                eras, gone, copies, [entry.ended_ms for entry in self.struck if entry.fault.freezes], history
+            ),
+            "undeserved": letters.undeserved(rows),
             "wrong_ends": [wrong for relay in site.relays for wrong in relay.wrong],
             "too_large": [f"{peak} MB"] if peak > PEAK_MB else [],
             "peak_mb": peak,
             "looks": self.watch.looks,
             "exits": [code for relay in site.relays for code in relay.exits],
-            "faults": verdict.per_fault(self.struck, [e for e in events if e.id not in gone], copies),
+            "faults": verdict.per_fault(self.struck, [e for e in events if e.id not in gone], copies, history),
         }
 
     def _promised(self, disorder: str, gone: set[str], copies: Copies) -> bool:
@@ -155,14 +172,14 @@ class Round:
             if not server.running:
                 server.start()
             with server.connect(site.lab.db) as conn:
-                events = witness.read(conn, site.witness)
+                told = witness.read(conn, site.witness)
                 table = {row[0] for row in conn.execute(f"SELECT id::text FROM {TABLE}").fetchall()}
             samples = self.watch.samples[number] if number < len(self.watch.samples) else []
             log = server.log_text()[0 if number else self.log_from :]
-            eras.append(Era(events, samples, stream_starts(log, site.lab.slot)))
+            eras.append(Era(told.events, told.changes, samples, stream_starts(log, site.lab.slot)))
             known = {event.id for era in eras for event in era.events}
-            if not {event.id for event in events} <= table <= known:
-                raise RuntimeError(f"witness and table of server {number} do not agree: {len(events)}, {len(table)}")
+            if not {event.id for event in told.events} <= table <= known:
+                raise RuntimeError(f"witness and table of server {number} do not agree: {len(known)}, {len(table)}")
         return eras
 
 
@@ -171,6 +188,7 @@ class Era:
     """What happened on one primary."""
 
     events: list[Event]
+    changes: list[Change]
     samples: list[Sample]
     starts: list[Start]
 
@@ -192,14 +210,14 @@ def late_arrivals(
 
 
 def judge_positions(
-    eras: Sequence[Era], gone: set[str], copies: Copies, thawed: Sequence[int]
+    eras: Sequence[Era], gone: set[str], copies: Copies, thawed: Sequence[int], history: History
 ) -> dict[str, Any]:
     """What the slots had confirmed, compared with what was in Kafka; LSNs of one server only are compared."""
     early, unexplained = [], []
     for era in eras:
         events = [event for event in era.events if event.id not in gone]
-        early += verdict.early(events, copies, era.samples)
-        unexplained += verdict.unexplained(events, copies, era.samples, era.starts, thawed)
+        early += verdict.early(events, copies, era.samples, history)
+        unexplained += verdict.unexplained(events, copies, era.samples, era.starts, thawed, history)
     return {
         "early": early,
         "unexplained": unexplained,

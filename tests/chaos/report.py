@@ -20,6 +20,7 @@ PAGE = ROOT / "docs" / "reliability.md"
 RESULTS = ROOT / "docs" / "reliability.jsonl"
 BEGIN, END = "<!-- chaos:begin -->", "<!-- chaos:end -->"
 HEADER = ("fault", "rounds", "times", "kills", "lost", "out of order", "duplicates", "back after, s", "at most, s")
+LETTERS = ("dead_letters", "discarded")
 Outcome = Mapping[str, Any]
 
 
@@ -29,7 +30,12 @@ def read(path: Path) -> list[Outcome]:
 
 
 def sizes(rounds: Iterable[Outcome], name: str) -> int:
-    return sum(len(entry[name]) for entry in rounds)
+    """How much of it there was; rounds of before it was looked for count as none."""
+    return sum(len(entry.get(name, ())) for entry in rounds)
+
+
+def number(rounds: Iterable[Outcome], name: str) -> int:
+    return sum(entry.get(name, 0) for entry in rounds)
 
 
 def fault_row(kind: str, rounds: Sequence[Outcome]) -> list[str]:
@@ -63,6 +69,7 @@ def totals(rounds: Sequence[Outcome]) -> str:
         ("duplicates", f"{sum(entry['duplicates'] for entry in rounds):,}"),
         ("left behind by a failover that lost the slot", f"{sum(entry['left_behind'] for entry in rounds):,}"),
         ("came from there after newer ones", f"{sum(entry['late'] for entry in rounds):,}"),
+        ("dead letters, of which discarded", " / ".join(f"{number(rounds, name):,}" for name in LETTERS)),
         ("looks at the slot", f"{sum(entry['looks'] for entry in rounds):,}"),
         ("most memory of a relay", f"{max(entry['peak_mb'] for entry in rounds)} MB"),
         *((WORDS[name], f"{sizes(rounds, name):,}") for name in MUST_BE_ZERO),
@@ -75,8 +82,9 @@ WORDS = {
     "unexpected": "published and never committed",
     "differing": "copies that are not alike",
     "disordered": "out of order",
-    "early": "confirmed before Kafka had it",
+    "early": "confirmed before Kafka, or the dead letters, had it",
     "unexplained": "duplicates without a reason",
+    "undeserved": "dead letters without a reason",
     "wrong_ends": "ends of a relay that nobody caused",
     "left_over": "descriptors or threads left over",
     "too_large": "rounds with a relay above its memory",

@@ -11,7 +11,7 @@ from chaos.faults.base import Fault
 
 STORM_S = 8.0
 GAP_S = 0.3
-IN_TURN = 3
+IN_TURN = 4
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def plan(seed: int, kinds: Sequence[type[Fault]] = KINDS) -> list[Planned]:
     """
     rng = random.Random(seed)
     planned: list[Planned] = []
-    for kind in [*_in_turn(seed, kinds), *rng.choices(kinds, [kind.weight for kind in kinds], k=rng.randint(2, 6))]:
+    for kind in [*_in_turn(seed, kinds), *rng.choices(kinds, [kind.weight for kind in kinds], k=rng.randint(1, 5))]:
         at, fault = round(rng.uniform(0, STORM_S - 1), 2), kind(rng)
         while (rival := _rival(planned, at, fault)) is not None:
             at = round(rival.over + GAP_S + 0.01, 2)  # rounded, it must still be behind

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from typing import Sequence
 
 from kit.kafka import SMALL, Cluster
 from kit.postgres import Postgres
@@ -10,7 +11,7 @@ from kit.proxy import Proxy
 from kit.scope import Scope
 
 LISTENER = "RELAY"
-USER = "relay"
+RELAYS = ("relay0", "relay1")  # their users; the first one may read topics' configurations, too
 PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 ACLS = "org.apache.kafka.tools.AclCommand"
 WRITING = ("--operation", "Write", "--operation", "Describe")
@@ -28,9 +29,14 @@ QUICK = {
 }
 
 
+def principals(option: str, users: Sequence[str]) -> list[str]:
+    """These users, as kafka-acls takes them."""
+    return [word for user in users for word in (option, f"User:{user}")]
+
+
 class Servers(Scope):
     """Started once for all rounds. Relays reach PostgreSQL and each broker through a proxy of its own, and
-    Kafka as a user with rights of his own; whoever judges does without both."""
+    Kafka as users with rights of their own; whoever judges does without both."""
 
     def __init__(self) -> None:
         self.password = secrets.token_hex(8)
@@ -48,11 +54,12 @@ class Servers(Scope):
 
     def _rights(self) -> dict[str, str]:
         listener = f"listener.name.{LISTENER.lower()}.plain"
+        users = " ".join(f'user_{user}="{self.password}"' for user in RELAYS)
         return {
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS",
             "sasl.enabled.mechanisms": "PLAIN",
-            f"{listener}.sasl.jaas.config": f'{PLAIN_LOGIN} required user_{USER}="{self.password}";',
+            f"{listener}.sasl.jaas.config": f"{PLAIN_LOGIN} required {users};",
         }
 
     @property
@@ -67,7 +74,8 @@ class Servers(Scope):
         self.kafka.open()
         for proxy, broker in zip(self.to_brokers, self.kafka.brokers):
             proxy.target = broker.address(LISTENER)
-        self.change_rights("--add", "--allow-principal", f"User:{USER}", *WRITING, "--topic", "*")
+        for users, rights in ((RELAYS, WRITING), (RELAYS[:1], ("--operation", "DescribeConfigs"))):
+            self.change_rights("--add", *principals("--allow-principal", users), *rights, "--topic", "*")
 
     def close(self) -> None:
         self.kafka.close()
@@ -88,12 +96,12 @@ class Servers(Scope):
         broker = self.kafka.brokers[0]
         broker.tool(ACLS, "--bootstrap-server", broker.bootstrap, "--force", *words)
 
-    def kafka_settings(self) -> dict[str, str]:
-        """The [kafka] section of a relay."""
+    def kafka_settings(self, number: int) -> dict[str, str]:
+        """The [kafka] section of that relay."""
         return {
             "bootstrap.servers": ",".join(proxy.address for proxy in self.to_brokers),
             "security.protocol": "SASL_PLAINTEXT",
             "sasl.mechanism": "PLAIN",
-            "sasl.username": USER,
+            "sasl.username": RELAYS[number],
             "sasl.password": self.password,
         }

@@ -14,15 +14,20 @@ from confluent_kafka import KafkaException
 
 from chaos.keeper import Kept
 from chaos.servers import Servers
-from kit.lab import STATE_SQL, Lab
+from kit.dead_letters import make_letters
+from kit.lab import STATE_SQL, TABLE, Lab
 from kit.postgres import Postgres
 from kit.scope import Scope
 from kit.wait import wait_until
 
 # Kind of event: partitions of its topic. `narrow` gets records that a lowered limit refuses, `ghost` is
-# deleted and made again.
-KINDS = {"order": 3, "invoice": 2, "narrow": 1, "ghost": 1}
+# deleted and made again, `strict` refuses some of its records from the beginning.
+KINDS = {"order": 3, "invoice": 2, "narrow": 1, "ghost": 1, "strict": 2}
 CONFIG = {"message.timestamp.type": "LogAppendTime", "min.insync.replicas": "2"}
+LOW = 2000  # a limit
+BIG = 3 * LOW  # bytes of a payload that it refuses, compressed or not
+ODD = 5  # a partition that there is not
+CONFIGS = {"strict": {**CONFIG, "max.message.bytes": str(LOW), "cleanup.policy": "compact"}}
 WAL_SENDER_TIMEOUT = 4
 
 
@@ -45,9 +50,13 @@ class Site(Scope):
     def open(self) -> None:
         self.lab.open()
         self.lab.conn.execute("CREATE TABLE noise (n bigint)")
+        self.lab.conn.execute(f"ALTER TABLE {TABLE} ADD COLUMN place int")
         for kind, partitions in KINDS.items():
-            self.lab.kafka.create_topic(self.topic(kind), partitions, CONFIG, replication_factor=3)
+            self.lab.kafka.create_topic(
+                self.topic(kind), partitions, CONFIGS.get(kind, CONFIG), replication_factor=3
+            )
         self.lab.postgres.psql(self.lab.db, STATE_SQL, role="postgres")
+        make_letters(self.lab)
         self.make_slots()
         for number in range(2):
             relay = self.lab.relay(self._settings(number))
@@ -77,7 +86,9 @@ class Site(Scope):
         )
         return {
             "postgres": {"dsn": dsn},
-            "kafka": self.servers.kafka_settings(),
+            f"table {TABLE}": {"partition": "place"},
+            "kafka": self.servers.kafka_settings(number),
+            "dead_letters": {"retry_initial": "500ms", "retry_max": "2s", "max_attempts": "3"},
             "relay": {"memory": "2MB", "shutdown_timeout": "3s"},
         }
 
@@ -174,3 +185,8 @@ class Site(Scope):
 
     def logs(self) -> str:
         return "\n".join(f"--- {name}\n{text}" for name, text in self.lab.logs())
+
+
+def settings(config: dict[str, str]) -> dict[str, str | int]:
+    """A topic's configuration as alter_topic() takes it; that sets what is not named back to the default."""
+    return {name.replace(".", "_"): value for name, value in config.items()}

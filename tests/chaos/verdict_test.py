@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from chaos import verdict
 from chaos.campaign import Era, late_arrivals, stream_starts
+from chaos.letters import History, Letter, undeserved
+from chaos.site import BIG, ODD
 from chaos.verdict import Copies, Start
 from chaos.watch import Sample
-from chaos.witness import Event, parse
+from chaos.witness import Change, Event, parse
 from kit.checker import Record, compare
 
 EVENT = Event("a", "order", end=100, committed_ms=1000)
@@ -16,12 +18,16 @@ def copies(*times: int) -> Copies:
     return Copies({"a": list(times)})
 
 
-def early(first: int | None, *samples: Sample) -> bool:
-    return bool(verdict.early([EVENT], copies(first) if first else Copies(), samples))
+def history(*changes: tuple[str, int]) -> History:
+    return History.of(Change("a", state, ms) for state, ms in changes)
 
 
-def unexplained(times: list[int], samples: list[Sample], *starts: Start) -> bool:
-    return bool(verdict.unexplained([EVENT], copies(*times), samples, starts))
+def early(first: int | None, *samples: Sample, letters: History = History()) -> bool:
+    return bool(verdict.early([EVENT], copies(first) if first else Copies(), samples, letters))
+
+
+def unexplained(times: list[int], samples: list[Sample], *starts: Start, letters: History = History()) -> bool:
+    return bool(verdict.unexplained([EVENT], copies(*times), samples, starts, (), letters))
 
 
 # ------------------------------------------------------------------ confirmed too early
@@ -45,6 +51,11 @@ def test_a_position_before_the_end_of_the_commit_says_nothing_of_the_event() -> 
 
 def test_a_position_that_a_crash_moves_back_was_said_all_the_same() -> None:
     assert early(1500, Sample(1400, 100), Sample(1450, 50))
+
+
+def test_an_event_may_be_confirmed_once_it_is_a_dead_letter() -> None:
+    assert not early(None, Sample(1500, 100), letters=history(("waiting", 1500)))
+    assert early(1900, Sample(1500, 100), letters=history(("waiting", 1800)))
 
 
 # -------------------------------------------------------------------------- duplicates
@@ -80,6 +91,29 @@ def test_a_relay_that_is_thawed_after_the_commit_may_send_again_what_its_success
     assert found(900) and found(1500)
 
 
+def test_a_dead_letter_may_be_repeated_until_it_is_over() -> None:
+    letters = history(("waiting", 1100), ("resolved", 1350))
+    assert not unexplained([1200, 1300], [Sample(1150, 100)], letters=letters)
+    assert unexplained([1200, 1400], [Sample(1150, 100)], letters=letters)
+    again = history(("waiting", 1100), ("resolved", 1350), ("waiting", 1360), ("resolved", 1500))
+    assert not unexplained([1200, 1400], [Sample(1150, 100)], letters=again)
+
+
+# ------------------------------------------------------------------------- dead letters
+
+
+def row(key: bytes | None, reason: str, size: int = 9, partition: int | None = None) -> Letter:
+    return Letter("a", "strict", key, "waiting", reason, partition, size)
+
+
+def test_a_dead_letter_deserves_to_be_one() -> None:
+    right = [row(b"k", "too large", BIG), row(None, "not a legal record"), row(b"m", "no such partition", 9, ODD)]
+    assert not undeserved([*right, row(b"k", "held"), row(b"m", "held")])
+    for wrong in (row(b"n", "too large"), row(b"n", "no such partition"), row(b"n", "held"), row(None, "held")):
+        assert undeserved([*right, wrong]) == [str(wrong)]
+    assert undeserved([row(b"k", "refused", BIG)])
+
+
 # ------------------------------------------------------------------- what the server says
 
 
@@ -94,11 +128,23 @@ def test_the_witness_gives_each_row_the_end_of_its_commit() -> None:
             ("0/13", row % second),
             ("1/A", "COMMIT (at 2026-01-01 00:00:00.5+00)"),
         ]
-    )
+    ).events
     assert [event.id for event in events] == [first, second]
     assert {(event.kind, event.end, event.committed_ms) for event in events} == {
         ("order", (1 << 32) + 10, 1767225600500)
     }
+
+
+def test_the_witness_tells_what_became_of_a_dead_letter() -> None:
+    event = "00000000-0000-0000-0000-000000000001"
+    row = (
+        f"table public.walrelay_dead_letters: %s: id[bigint]:1 slot[text]:'s' event_id[text]:'{event}'"
+        " error[text]:'it''s\nlarge' attempts[integer]:1 state[text]:'%s' note[text]:null"
+    )
+    commits = [("0/20", "COMMIT (at 2026-01-01 00:00:00.5+00)"), ("0/40", "COMMIT (at 2026-01-01 00:00:01+00)")]
+    told = parse([("0/10", row % ("INSERT", "held")), commits[0], ("0/30", row % ("UPDATE", "resolved")), commits[1]])
+    assert told.changes == [Change(event, "held", 1767225600500), Change(event, "resolved", 1767225601000)]
+    assert not told.events
 
 
 def test_the_servers_log_tells_when_and_from_where_a_stream_began() -> None:
@@ -118,7 +164,7 @@ def test_the_servers_log_tells_when_and_from_where_a_stream_began() -> None:
 def late(published: str, behind: str) -> list[str]:
     """The events a and b are of a server whose slot was lost, y and z of its successor; those of `published` are in
     Kafka in that order, and `behind` are those that the old slot had not confirmed."""
-    eras = [Era([Event(name, "order", place, 1000) for place, name in enumerate(names)], [], []) for names in ("ab", "yz")]
+    eras = [Era([Event(name, "order", place, 1000) for place, name in enumerate(names)], [], [], []) for names in ("ab", "yz")]
     places = {event.id: place for place, event in enumerate(event for era in eras for event in era.events)}
     records = [
         Record("order", 0, offset, b"k", None, (("id", name.encode()),)) for offset, name in enumerate(published)

@@ -13,12 +13,12 @@ from typing import Any, Callable, Iterator
 
 import psycopg
 
-from chaos.site import Site
+from chaos.site import BIG, ODD, Site
 from kit.lab import TABLE
 
 COLUMNS = "(aggregate_type, aggregate_id, event_type, payload)"
 KEYS = 8
-BIG = 6000  # bytes of a payload that a lowered limit of `narrow` refuses, compressed or not
+FLAWS = {"none": 92, "large": 3, "no key": 2, "no partition": 2, "no topic": 1}  # and how often
 Connection = psycopg.Connection[Any]
 
 
@@ -31,7 +31,7 @@ class Writers:
         self._failures: list[BaseException] = []
         self._threads = [
             threading.Thread(target=self._run, args=(turn, random.Random(f"{seed} {turn.__name__}")), daemon=True)
-            for turn in (single, mixed, huge, copied, prepared, unrelated, altered)
+            for turn in (single, mixed, huge, copied, prepared, poisoned, unrelated, altered)
         ]
 
     def __enter__(self) -> "Writers":
@@ -118,6 +118,17 @@ def prepared(conn: Connection, rng: random.Random) -> float:
     return rng.uniform(0.1, 0.5)
 
 
+def poisoned(conn: Connection, rng: random.Random) -> float:
+    """A transaction of events to a topic that refuses some of them, all with the same few keys."""
+    with conn.transaction():
+        conn.cursor().executemany(
+            f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload, place)"
+            " VALUES (%s, %s, 'e', %s, %s)",
+            [suspicious(rng) for _ in range(rng.choice([1, 2, 3, 20]))],
+        )
+    return rng.expovariate(6)
+
+
 def unrelated(conn: Connection, rng: random.Random) -> float:
     """What does not concern the outbox."""
     conn.execute("INSERT INTO noise SELECT generate_series(1, %s)", [rng.randint(1, 500)])
@@ -154,3 +165,12 @@ def events(rng: random.Random, count: int) -> Iterator[tuple[str, str | None, st
         size = BIG if kind == "narrow" and rng.random() < 0.2 else rng.randrange(200)
         payload = json.dumps({"fill": rng.randbytes(size // 2).hex()}) if rng.random() < 0.95 else None
         yield kind, key, "e", payload
+
+
+def suspicious(rng: random.Random) -> tuple[str, str | None, str, int | None]:
+    """Kind, key, payload and partition of an event that Kafka refuses now and then."""
+    (flaw,) = rng.choices(list(FLAWS), list(FLAWS.values()))
+    kind = "no/topic" if flaw == "no topic" else "strict"
+    key = None if flaw == "no key" else f"k{rng.randrange(KEYS)}"
+    size = BIG if flaw == "large" else rng.randrange(200)
+    return kind, key, json.dumps({"fill": rng.randbytes(size // 2).hex()}), ODD if flaw == "no partition" else None

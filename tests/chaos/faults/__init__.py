@@ -6,10 +6,10 @@ A campaign takes all classes that are listed in KINDS.
 from __future__ import annotations
 
 from chaos.faults.base import Fault
-from chaos.faults import host, kafka, network, postgres, relay, topics
+from chaos.faults import host, kafka, letters, network, postgres, relay, topics
 
 KINDS: list[type[Fault]] = [
-    kind for module in (relay, postgres, kafka, network, topics, host) for kind in module.FAULTS
+    kind for module in (relay, postgres, kafka, network, topics, host, letters) for kind in module.FAULTS
 ]
 
 

@@ -7,16 +7,14 @@ import random
 import time
 
 from chaos.faults.base import Fault
-from chaos.servers import USER, WRITING
-from chaos.site import CONFIG, KINDS, Site
+from chaos.letters import has_all
+from chaos.servers import RELAYS, WRITING, principals
+from chaos.site import BIG, CONFIG, KINDS, LOW, Site, settings
 from chaos.witness import Event
-from chaos.writers import BIG
 from kit.lab import TABLE
 from kit.wait import wait_until
 
-REFUSED_EXIT = 65
-LOW = BIG // 3
-DENIAL = ("--deny-principal", f"User:{USER}", *WRITING[:2])
+DENIAL = (*principals("--deny-principal", RELAYS), *WRITING[:2])
 
 
 class TopicFault(Fault):
@@ -63,19 +61,17 @@ class Denied(TopicFault):
 
 
 class Narrowed(TopicFault):
-    """A topic's limit is lowered below some events, and raised again: relays end with 65 in between, with the
-    refused event and all behind it of its key unpublished."""
+    """A topic's limit is lowered below some events, and raised again."""
 
     name = "topic limit lowered"
-    allowed = frozenset({REFUSED_EXIT})
     lasts = (2, 4)
 
     def begin(self, site: Site) -> None:
-        limit = {"max_message_bytes": LOW}
-        site.do(lambda: site.lab.kafka.alter_topic(site.topic("narrow"), **settings(limit)))
+        limit = {"max.message.bytes": str(LOW)}
+        site.do(lambda: site.lab.kafka.alter_topic(site.topic("narrow"), **settings({**CONFIG, **limit})))
 
     def end(self, site: Site) -> None:
-        site.do(lambda: site.lab.kafka.alter_topic(site.topic("narrow"), **settings()))
+        site.do(lambda: site.lab.kafka.alter_topic(site.topic("narrow"), **settings(CONFIG)))
 
 
 class RefusedFirst(Narrowed):
@@ -90,22 +86,23 @@ class RefusedFirst(Narrowed):
             kept.held = True
             self.kills += kept.kill()
         super().begin(site)
-        self._write(site)
-        ends = site.ends(REFUSED_EXIT)
+        written = self._write(site)
         for kept in site.relays:
             kept.held = False
-        site.do(lambda: wait_until(lambda: site.ends(REFUSED_EXIT) > ends, 120, "the record is refused"))
+        site.do(lambda: wait_until(lambda: has_all(site, written), 120, "they are dead letters"))
 
     @staticmethod
-    def _write(site: Site) -> None:
+    def _write(site: Site) -> list[str]:
+        """The ids of the events, in their order."""
         with site.lab.postgres.connect(site.lab.db) as conn:
-            conn.execute(
+            found = conn.execute(
                 f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload)"
                 " SELECT 'narrow', 'first', 'e', jsonb_build_object('fill', (SELECT string_agg(md5(n || '/' || i),"
                 " '') FROM generate_series(0, CASE n WHEN 0 THEN %s ELSE 0 END) i))"
-                " FROM generate_series(0, 20) n",
+                " FROM generate_series(0, 20) n RETURNING id::text",
                 [BIG // 32],
             )
+            return [event for (event,) in found]
 
 
 class Deleted(TopicFault):
@@ -131,11 +128,6 @@ class Deleted(TopicFault):
             )
         )
         self.back_ms = int(time.time() * 1000)
-
-
-def settings(more: dict[str, int] | None = None) -> dict[str, str | int]:
-    """A topic's configuration as alter_topic() takes it; it sets what is not named back to the default."""
-    return {**{name.replace(".", "_"): value for name, value in CONFIG.items()}, **(more or {})}
 
 
 FAULTS: list[type[Fault]] = [Grown, Denied, Narrowed, RefusedFirst, Deleted]
