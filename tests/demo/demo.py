@@ -1,7 +1,7 @@
-"""./dev demo: a small shop, the relay, Kafka, a consumer, and an outage in the middle.
+"""./dev demo: a small shop, the relay, Kafka, a consumer, an outage, and an event that Kafka does not take.
 
-Exits 0 only if everything that was committed arrived, nothing that was rolled back did, and the
-order per key is right. With a terminal and without --once it then stays up until Ctrl-C.
+Exits 0 only if everything that was committed arrived, nothing that was rolled back did, the
+order per key is right, and the event that was refused was seen, held its key and was published after all. With a terminal and without --once it then stays up until Ctrl-C.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import psycopg
 
 from kit import process
 from kit.checker import Record, Report
+from kit.dead_letters import LETTERS
 from kit.jars import KAFKA
 from kit.kafka import Kafka
 from kit.lab import TABLE, Lab
@@ -28,6 +29,8 @@ from kit.wait import wait_until
 
 TOPICS = "outbox.event."
 PACE = 0.12
+LIMIT = 20_000  # bytes of a record, until somebody raises it
+LINES = 1000  # of an order that is larger
 ENV_FILE = ROOT / "build" / "demo.env"
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric, status text)"
 CUSTOMERS = ["ada", "grace", "edsger", "barbara", "donald"]
@@ -46,15 +49,16 @@ class Shop:
         self.rolled_back = 0
         lab.conn.execute(ORDERS)
 
-    def take_order(self, fails: bool = False) -> None:
-        """A new order and its event; with `fails` the transaction rolls back in the end."""
+    def take_order(self, fails: bool = False, lines: int = 0) -> str:
+        """A new order and its event, whose id is returned; with `fails` the transaction rolls back in the end."""
         self.orders += 1
         customer, amount = random.choice(CUSTOMERS), f"{random.randrange(500, 20000) / 100:.2f}"
         with self.lab.writer.transaction(rollback=fails) as conn:
             conn.execute("INSERT INTO orders VALUES (%s, %s, %s, 'new')", [self.orders, customer, amount])
-            self._event("OrderPlaced", f'{{"customer": "{customer}", "amount": {amount}}}')
+            event = self._event("OrderPlaced", f'{{"customer": "{customer}", "amount": {amount}{list_of(lines)}}}')
         self.rolled_back += fails
         say(f"  shop     order-{self.orders:<3} {'rolled back' if fails else 'committed'}")
+        return event
 
     def take_payment(self) -> None:
         """The last order is paid: an update and its event."""
@@ -63,8 +67,14 @@ class Shop:
             self._event("OrderPaid", '{"method": "card"}')
         say(f"  shop     order-{self.orders:<3} paid")
 
-    def _event(self, event: str, payload: str) -> None:
-        self.lab.writer.insert(f"order-{self.orders}", payload, kind="order", event=event)
+    def _event(self, event: str, payload: str) -> str:
+        return self.lab.writer.insert(f"order-{self.orders}", payload, kind="order", event=event)
+
+
+def list_of(lines: int) -> str:
+    """A member of a JSON object, which no compression makes small; nothing without lines."""
+    articles = ", ".join(f'"{secrets.token_hex(16)}"' for _ in range(lines))
+    return f', "lines": [{articles}]' if lines else ""
 
 
 class Demo:
@@ -74,9 +84,9 @@ class Demo:
         self.lab = lab
         self.shop = Shop(lab)
         self.printed = 0
-        relay = set_up(lab)
-        relay.start()
-        lab.wait_streaming(relay)
+        self.relay = set_up(lab)
+        self.relay.start()
+        lab.wait_streaming(self.relay)
 
     def sell(self, orders: int, watch: bool = True) -> None:
         """Take some orders; the third of each five rolls back, the others are paid."""
@@ -104,9 +114,7 @@ class Demo:
         say(f"  slot     confirmed_flush_lsn {slot['confirmed_flush_lsn']}, {lag} bytes of WAL not confirmed")
 
     def all_arrived(self) -> bool:
-        missing = self.lab.checker.missing()
-        self.show_arrivals()
-        return not missing
+        return not self._missing()
 
     def outage(self) -> None:
         """Stop the broker, sell on, look at the slot, bring the broker back."""
@@ -121,12 +129,52 @@ class Demo:
         self.lab.wait_quiet(limit=1)
         self.show_slot()
 
+    def poison(self) -> None:
+        """An event that the topic does not take: the alert, what is known of it, its cure."""
+        say(f"\nAn order of {LINES} lines is more than the topic takes. All others go on, what is behind it waits:")
+        refused = {self.shop.take_order(lines=LINES)}
+        self.shop.take_payment()
+        self.sell(2)
+        said = self.relay.wait_for_log(r"^\S+ warning a dead letter: .*$")
+        say(f"  relay    {said.group()}")
+        wait_until(lambda: self._letters().keys() == {"waiting", "held"}, 30, lambda: f"{self._letters()}")
+        wait_until(lambda: self._missing() == refused | self._letters()["held"], 30, "all others arrive")
+        self.command("list")
+        say("\nThe topic's limit is raised, and what waits is tried again:")
+        self.lab.kafka.alter_topic(f"{TOPICS}order", max_message_bytes=100 * LIMIT)
+        self.command("retry", "--all")
+        wait_until(self.all_arrived, 60, lambda: f"the dead letters arrive\n{self.lab.checker.report()}")
+        wait_until(lambda: self._letters().keys() == {"resolved"}, 30, lambda: f"{self._letters()}")
+        self.lab.wait_quiet(limit=1)
+
+    def _missing(self) -> set[str]:
+        missing = set(self.lab.checker.missing())
+        self.show_arrivals()
+        return missing
+
+    def _letters(self) -> dict[str, set[str]]:
+        """The events in the table of dead letters, by state."""
+        found: dict[str, set[str]] = {}
+        for event, state in self.lab.conn.execute(f"SELECT event_id, state FROM {LETTERS}").fetchall():
+            found.setdefault(state, set()).add(event)
+        return found
+
+    def command(self, *words: str) -> None:
+        """Type `walrelay dead-letters`, and show what it says."""
+        done = self.relay.call("dead-letters", *words)
+        if done.returncode != 0:
+            raise RuntimeError(f"walrelay dead-letters failed: {done.stderr}")
+        say(f"  $ walrelay dead-letters {' '.join(words)}")
+        for line in done.stdout.splitlines():
+            say(f"  {line}")
+
     def play(self) -> bool:
         """The whole play; was everything as promised?"""
         say("\nThe shop opens. Each order and its event are one transaction:")
         self.sell(8)
         wait_until(self.all_arrived, 120, lambda: f"all events arrive\n{self.lab.checker.report()}")
         self.outage()
+        self.poison()
         leaked = self.lab.checker.rolled_back & {str(event_id(r)) for r in self.lab.checker.records}
         report = self.lab.checker.report()
         self.show_summary(report, len(leaked))
@@ -138,6 +186,7 @@ class Demo:
   published                   {report.published:6}
   missing                     {len(report.lost):6}
   published twice             {report.duplicates:6}
+  dead letters, all resolved  {len(self._letters()["resolved"]):6}
   out of order within a key   {len(report.disordered):6}
   rolled back                 {len(self.lab.checker.rolled_back):6}
   rolled back, yet published  {leaked:6}
@@ -166,6 +215,8 @@ def describe(record: Record) -> str:
     """A record on one line: place, key, headers, value."""
     headers = " ".join(f"{name}={(value or b'').decode()[:13]}" for name, value in record.headers)
     key, value = ((part or b"").decode() for part in (record.key, record.value))
+    if len(value) > 100:
+        value = f"{value[:100]}… {len(value)} bytes"
     return f"{record.topic}[{record.partition}]@{record.offset:<2} key={key:<8} {headers} {value}"
 
 
@@ -222,7 +273,7 @@ def run(once: bool) -> bool:
         kafka = stack.enter_context(Kafka())
         say(f"Kafka {KAFKA.version('kafka')} on {kafka.bootstrap}")
         lab = stack.enter_context(Lab(postgres, kafka, "shop", prefix=TOPICS))
-        lab.topic("order", partitions=3)
+        lab.topic("order", 3, {"max.message.bytes": str(LIMIT)})
         demo = Demo(lab)
         say(f"walrelay streams from slot {lab.slot} as role walrelay, to topic {TOPICS}order")
         good = demo.play()
