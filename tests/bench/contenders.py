@@ -141,6 +141,8 @@ class Walrelay(Contender):
                 "postgres": {"dsn": world.dsn, "slot": slot},
                 **{f"table {table}": topic for table in world.tables},
                 "kafka": {"bootstrap.servers": world.kafka.bootstrap},
+                # so many in so short a time are taken for a fault of the cluster by default
+                **({"dead_letters": {"limit": "0"}} if world.load.poison else {}),
             },
             name=f"{slot}-{self.name}",
         )

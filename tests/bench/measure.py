@@ -92,6 +92,8 @@ def drain(
         requests = world.kafka.produce_requests() - requests
         figures["requests_per_s"] = requests / figures["seconds"]
     check = judge(world, contender, prefix) if contender.publishes else {}
+    if world.load.compacted and world.dead_letters(name) != world.load.refused:
+        raise Wrong(f"{world.dead_letters(name)} dead letters, not {world.load.refused}")
     world.forget_run(name)
     return {"figures": figures, "check": check, "order_promised": contender.keeps_order}
 

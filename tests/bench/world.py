@@ -8,6 +8,7 @@ from typing import Any
 
 from kit import process
 from kit.checker import Checker
+from kit.dead_letters import LETTERS, LETTERS_SQL
 from kit.kafka import Kafka
 from kit.lab import OUTBOX_SQL, STATE_SQL, TABLE
 from kit.postgres import Postgres
@@ -51,10 +52,17 @@ class Load:
     keys: int = 1000
     tables: int = 1
     unrelated: int = 0  # transactions of one row of another table, before all others
+    compacted: bool = False  # the topics, which then take no event without a key
+    poison: int = 0  # one of so many events has none; 0: all have
 
     def kinds(self) -> list[str]:
         """The aggregate types: one topic for each."""
         return ["order"] if self.topics == 1 else [f"order{i}" for i in range(self.topics)]
+
+    @property
+    def refused(self) -> int:
+        """How many events Kafka does not take."""
+        return self.rows // self.poison if self.poison else 0
 
 
 class World(Scope):
@@ -79,6 +87,8 @@ class World(Scope):
         self.conn = self.postgres.connect(self.db)
         self.postgres.psql(self.db, OUTBOX_SQL)
         self.postgres.psql(self.db, STATE_SQL, role="postgres")  # as `walrelay setup` does
+        if self.load.compacted:
+            self.postgres.psql(self.db, LETTERS_SQL, role="postgres")
         for table in self.tables[1:]:
             self.conn.execute(f"CREATE TABLE {table} (LIKE {TABLE} INCLUDING ALL)")
         self.conn.execute("CREATE TABLE unrelated (n bigint)")
@@ -137,14 +147,21 @@ class World(Scope):
         kind = "'order'" if load.topics == 1 else f"'order' || n % {load.topics}"
         return (
             f"INSERT INTO {self.tables[table]} (aggregate_type, aggregate_id, event_type, payload)"
-            f" SELECT {kind}, 'order-' || n % {load.keys}, 'OrderPlaced', {payload(load.payload)}"
+            f" SELECT {kind}, {self._key()}, 'OrderPlaced', {payload(load.payload)}"
             f" FROM generate_series(t * {load.each}::bigint + 1, (t + 1) * {load.each}::bigint) n"
         )
 
+    def _key(self) -> str:
+        key = f"'order-' || n % {self.load.keys}"
+        return f"CASE WHEN n % {self.load.poison} > 0 THEN {key} END" if self.load.poison else key
+
     def ids(self) -> list[str]:
-        """The ids of all events, in commit order."""
+        """The ids of all events that Kafka takes, in commit order."""
         if not self._ids:
-            union = " UNION ALL ".join(f"SELECT id, payload FROM {table}" for table in self.tables)
+            union = " UNION ALL ".join(
+                f"SELECT id, payload FROM {table} WHERE aggregate_id IS NOT NULL"
+                for table in self.tables
+            )
             rows = self.conn.execute(f"SELECT id::text FROM ({union}) e ORDER BY (payload->>'n')::bigint")
             self._ids = [event for (event,) in rows]
         return self._ids
@@ -157,6 +174,8 @@ class World(Scope):
         name = f"run{self._runs}"
         if topics:
             self.kafka.create_topics({f"{name}.{kind}": self.load.partitions for kind in self.load.kinds()})
+            for kind in self.load.kinds() if self.load.compacted else ():
+                self.kafka.alter_topic(f"{name}.{kind}", cleanup_policy="compact")
         return name
 
     def forget_run(self, name: str) -> None:
@@ -173,6 +192,12 @@ class World(Scope):
     def make_slot(self, name: str, plugin: str) -> None:
         """A slot `name` that begins now."""
         self.conn.execute("SELECT pg_create_logical_replication_slot(%s, %s)", [name, plugin])
+
+    def dead_letters(self, slot: str) -> int:
+        """How many events of a run Kafka has not taken."""
+        row = self.conn.execute(f"SELECT count(*) FROM {LETTERS} WHERE slot = %s", [slot]).fetchone()
+        assert row is not None
+        return int(row[0])
 
     def is_confirmed(self, slot: str) -> bool:
         """Has the slot's position reached the end of the backlog?"""

@@ -7,10 +7,11 @@ from typing import Any, Iterator
 
 from bench.bench import Bench
 from bench.contenders import Limit, Walrelay
-from bench.world import Load, World
+from bench.world import Load, Servers, World
 
 ROUNDS = 3
 BYTES = 200_000_000  # of payloads at most in one case
+POISON = {"no dead letters": 0, "dead letters 1 of 100": 100}
 
 AXES: dict[str, tuple[int, ...]] = {
     "partitions": (1, 6, 50),
@@ -47,3 +48,13 @@ def run(bench: Bench) -> Iterator[dict[str, Any]]:
                 bench.fill(world)
                 bench.warm_up(world, Walrelay)
                 yield from bench.drains(world, name, (Limit, Walrelay))
+        for name, poison in POISON.items():
+            yield from with_poison(bench, servers, name, Load(rows=rows // 2, compacted=True, poison=poison))
+
+
+def with_poison(bench: Bench, servers: Servers, name: str, load: Load) -> Iterator[dict[str, Any]]:
+    """Events that Kafka does not take among others: figures are per event that it takes."""
+    with World(servers, load) as world:
+        bench.fill(world)
+        bench.warm_up(world, Walrelay)
+        yield from bench.drains(world, name, (Walrelay,), per=load.rows - load.refused)
