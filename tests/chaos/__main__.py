@@ -82,7 +82,8 @@ def tell(outcome: dict[str, Any], wrong: list[str]) -> None:
     say(
         f"  {outcome['committed']} committed, {outcome['published']} published,"
         f" {outcome['duplicates']} duplicates, {outcome['dead_letters']} dead letters, {outcome['streams']} streams,"
-        f" {outcome['positions']} positions, relays ended with {outcome['exits']}, {outcome['peak_mb']} MB, {outcome['seconds']} s"
+        f" {outcome['positions']} positions, relays ended with {outcome['exits']}, {outcome['peak_mb']} MB,"
+        f" {outcome['seconds']} s"
     )
     for text in wrong:
         say(f"  BROKEN: {text}")

@@ -140,7 +140,8 @@ def per_fault(
     """What came with each fault.
 
     recovery_ms: how long after the end of the fault, or after its own commit if that was later, the last
-    event committed between the beginning of the fault and a second after its end was in Kafka or among the dead letters.
+    event committed between the beginning of the fault and a second after its end was in Kafka or among the dead
+    letters.
     duplicates: further copies appended since the fault began and before another one did.
     """
     late = latencies(events, copies, letters)

@@ -164,7 +164,10 @@ def test_the_servers_log_tells_when_and_from_where_a_stream_began() -> None:
 def late(published: str, behind: str) -> list[str]:
     """The events a and b are of a server whose slot was lost, y and z of its successor; those of `published` are in
     Kafka in that order, and `behind` are those that the old slot had not confirmed."""
-    eras = [Era([Event(name, "order", place, 1000) for place, name in enumerate(names)], [], [], []) for names in ("ab", "yz")]
+    eras = [
+        Era([Event(name, "order", place, 1000) for place, name in enumerate(names)], [], [], [])
+        for names in ("ab", "yz")
+    ]
     places = {event.id: place for place, event in enumerate(event for era in eras for event in era.events)}
     records = [
         Record("order", 0, offset, b"k", None, (("id", name.encode()),)) for offset, name in enumerate(published)

@@ -1,7 +1,8 @@
 """./dev demo: a small shop, the relay, Kafka, a consumer, an outage, and an event that Kafka does not take.
 
 Exits 0 only if everything that was committed arrived, nothing that was rolled back did, the
-order per key is right, and the event that was refused was seen, held its key and was published after all. With a terminal and without --once it then stays up until Ctrl-C.
+order per key is right, and the event that was refused was seen, held its key and was published after
+all. With a terminal and without --once it then stays up until Ctrl-C.
 """
 
 from __future__ import annotations
