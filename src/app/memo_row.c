@@ -108,13 +108,16 @@ void memo_row_count(struct pg *pg, const struct config *config, char *text, size
 static const char local_commit[] =
     "SELECT pg_catalog.set_config('synchronous_commit', 'local', false)";
 
+/* Never back: a relay that was frozen while it wrote, and thaws after its successor has
+ * written, would leave a slot that stands ahead of its memo. */
 static const char write_query[] =
     "INSERT INTO public.walrelay_state AS s"
     " (slot, system_id, timeline, confirmed_lsn, written_at) VALUES ($1, $2, $3, $4, "
     "now())"
     " ON CONFLICT (slot) DO UPDATE SET system_id = excluded.system_id,"
     " timeline = excluded.timeline, confirmed_lsn = excluded.confirmed_lsn,"
-    " written_at = excluded.written_at";
+    " written_at = excluded.written_at WHERE s.system_id <> excluded.system_id"
+    " OR (s.timeline, s.confirmed_lsn) <= (excluded.timeline, excluded.confirmed_lsn)";
 
 static int put(struct memo_writer *w)
 {
