@@ -146,7 +146,7 @@ def test_a_slot_that_is_taken_before_the_dead_letters_are_loaded_is_waited_for_A
         relay.start()
         wait_until(lambda: lab.checks_are_held_up(), 20, "the checks are held up")
         assert stranger.pgconn.exec_(START % lab.slot.encode()).status == ExecStatus.COPY_BOTH
-    relay.wait_for_log(STANDING_BY, timeout=8)
+    relay.wait_for_log(STANDING_BY, timeout=60)
     stranger.close()
     lab.writer.number("k", 1)
     lab.verify(duplicates=0)
