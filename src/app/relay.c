@@ -219,12 +219,21 @@ static void turn(struct relay *relay)
 
 /* ---- life ------------------------------------------------------------------------ */
 
+/* Otherwise nothing would come of it. */
+static int64_t topic_wait_ms(const struct config *config)
+{
+    return config->dead_letters.on_poison == ON_POISON_DEAD_LETTER
+               ? config->dead_letters.topic_wait_ms
+               : 0;
+}
+
 static int open_relay(struct relay *relay, struct err *err)
 {
     struct sink_options options = {
         .properties = relay->config->kafka,
         .nproperties = relay->config->nkafka,
         .memory_bytes = relay->config->relay.memory_bytes,
+        .topic_wait_ms = topic_wait_ms(relay->config),
         .notice = on_notice,
     };
 

@@ -79,6 +79,7 @@ struct config {
         uint64_t held_total;
         uint64_t limit; /* dead letters within limit_window_ms; 0: no limit */
         int64_t limit_window_ms;
+        int64_t topic_wait_ms; /* 0: for ever */
     } dead_letters;
 
     struct config_origins *origins; /* where each value comes from; private */

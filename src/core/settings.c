@@ -269,6 +269,16 @@ const struct setting settings[] = {
      .max = DAY_MS,
      .offset = CONFIG(dead_letters.limit_window_ms),
      .help = "See `limit`."},
+    {.section = "dead_letters",
+     .key = "topic_wait",
+     .type = SETTING_DURATION,
+     .filled = true,
+     .fallback = "0s",
+     .min = 0,
+     .max = (int64_t)30 * DAY_MS,
+     .offset = CONFIG(dead_letters.topic_wait_ms),
+     .help = "How long events wait for a topic that does not exist or may not be "
+             "written; then they become dead letters. 0s: for ever. Needs the table."},
 };
 const size_t nsettings = COUNT(settings);
 

@@ -6,6 +6,12 @@
 
 _Static_assert((int)RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE == (int)KAFKA_ERROR_NO_RESOURCES,
                "librdkafka's number");
+_Static_assert((int)RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC == (int)KAFKA_ERROR_UNKNOWN_TOPIC &&
+                   (int)RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART ==
+                       (int)KAFKA_ERROR_NO_SUCH_TOPIC &&
+                   (int)RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ==
+                       (int)KAFKA_ERROR_NO_RIGHT,
+               "librdkafka's numbers");
 #if RD_KAFKA_VERSION >= 0x020400ff
 _Static_assert((int)RD_KAFKA_RESP_ERR__INVALID_DIFFERENT_RECORD ==
                    (int)KAFKA_ERROR_OTHER_RECORD,

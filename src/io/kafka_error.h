@@ -6,8 +6,15 @@
  * own negative, 0 is none.  What becomes of an event says core/poison.h. */
 
 /* Librdkafka's own numbers for: no memory, no threads; and, from 2.4 on: another record
- * of the batch is to blame. */
-enum { KAFKA_ERROR_NO_RESOURCES = -194, KAFKA_ERROR_OTHER_RECORD = -138 };
+ * of the batch is to blame; a topic that does not exist, twice, and one that we may not
+ * write to. */
+enum {
+    KAFKA_ERROR_NO_RESOURCES = -194,
+    KAFKA_ERROR_OTHER_RECORD = -138,
+    KAFKA_ERROR_UNKNOWN_TOPIC = -188,
+    KAFKA_ERROR_NO_SUCH_TOPIC = 3,
+    KAFKA_ERROR_NO_RIGHT = 29,
+};
 
 const char *kafka_error_name(int error); /* "TOPIC_AUTHORIZATION_FAILED"; static */
 const char *

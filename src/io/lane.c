@@ -231,6 +231,7 @@ static int make_producer(struct lane *lane, struct err *err)
         .properties = lane->options.properties,
         .nproperties = lane->options.nproperties,
         .lane = true,
+        .missing_ms = lane->options.missing_ms,
         .max_messages = (size_t)PRODUCER_LANE_BATCH * 100,
         .callbacks = {on_report, on_trouble, on_log, NULL, lane},
     };

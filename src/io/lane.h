@@ -31,10 +31,22 @@ struct lane_options {
     const struct kafka_property *properties; /* borrowed for the lane's life */
     size_t nproperties;
     struct poison_limits limits;
+    int64_t missing_ms; /* as for a producer */
     void (*notice)(void *arg, enum log_level level, const struct log_field *fields,
                    const char *text);
     void *notice_arg;
 };
+
+/* How soon a topic that does not exist should be an error, if its events are to wait so
+ * long; 0: as late as usual. */
+static inline int64_t lane_missing_ms(int64_t topic_wait_ms)
+{
+    enum { LEAST_MS = 1000, MOST_MS = 10000 };
+
+    if (topic_wait_ms == 0 || topic_wait_ms > MOST_MS)
+        return topic_wait_ms == 0 ? 0 : MOST_MS;
+    return topic_wait_ms > LEAST_MS ? topic_wait_ms : LEAST_MS;
+}
 
 /* Message's slices and headers are borrowed until the record's result, or, after
  * lane_drop, until lane_borrows says no; the topic's name is copied.  lane_put copies the

@@ -434,7 +434,8 @@ static void judge(struct lane *lane, struct lane_queue *queue, size_t failed)
     case FATE_AGAIN:
         lane_spoil(lane, c.error);
         break;
-    case FATE_WAIT:
+    case FATE_WAIT: /* how long a topic waits counts while the cluster is well */
+        queue->topic->failed_ms = 0;
         lane_give_back(lane, queue, c.error);
         break;
     case FATE_WAIT_TOPIC:

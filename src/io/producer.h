@@ -60,6 +60,8 @@ struct producer_options {
     size_t batch_bytes;  /* lowers batch.size; 0: leave it */
     size_t max_messages; /* librdkafka's queue must hold at least that many, */
     size_t max_bytes;    /* and that much of keys and values: it is never full */
+    int64_t missing_ms;  /* lowers topic.metadata.propagation.max.ms, after which a topic
+                            that does not exist is an error; 0: leave it */
     bool lane; /* see lane.h: no gapless guarantee, nothing lingers, and what is not
                   acknowledged within 30 s fails */
     struct producer_callbacks callbacks;

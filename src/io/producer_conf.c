@@ -157,9 +157,11 @@ int producer_configure(rd_kafka_conf_t *conf, const struct producer_options *opt
                        struct err *err)
 {
     size_t batch = options->batch_bytes ? options->batch_bytes : SIZE_MAX;
+    size_t missing_ms = options->missing_ms ? (size_t)options->missing_ms : SIZE_MAX;
 
     if (set_all(conf, options, err) != 0 || (options->lane && set_lane(conf, err) != 0) ||
         bound(conf, "batch.size", 0, batch, err) != 0 ||
+        bound(conf, "topic.metadata.propagation.max.ms", 0, missing_ms, err) != 0 ||
         bound(conf, "queue.buffering.max.messages", options->max_messages, SIZE_MAX,
               err) != 0 ||
         bound(conf, "queue.buffering.max.kbytes", queue_kbytes(conf, options), SIZE_MAX,

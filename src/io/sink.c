@@ -343,9 +343,12 @@ int sink_put(struct sink *sink, const struct message *message, ticket_t ticket,
     if (fits_kafka(sink, message, err) != 0)
         return -1;
     rc = sink_add(sink, message, ticket, &seq, err);
-    if (rc == 1)
-        sink_take(sink, seq); /* a failure shows in sink_serve */
-    return rc;
+    if (rc != 1)
+        return rc;
+    if (ticket_is_retry(ticket))
+        sink_ask_again(sink, window_entry(sink->window, seq)->topic);
+    sink_take(sink, seq); /* a failure shows in sink_serve */
+    return 1;
 }
 
 bool sink_done(struct sink *sink, ticket_t *ret)

@@ -35,6 +35,8 @@ struct sink_options {
     size_t nproperties;
     uint64_t memory_bytes; /* ceiling of the unacknowledged messages; up to 16 times as
                               much, but not over 1 GB, while many topics gather */
+    int64_t topic_wait_ms; /* with a table of dead letters: an event whose topic does not
+                              exist, or refuses all, that long is refused; 0: it waits */
     sink_notice_t notice;
     void *notice_arg;
 };

@@ -39,7 +39,7 @@ int64_t sink_delay(struct sink *sink, struct topic *topic)
     return backoff_next(&topic->backoff, random_next(&sink->random));
 }
 
-static void suspend(struct sink *sink, struct topic *topic)
+void sink_suspend(struct sink *sink, struct topic *topic)
 {
     if (topic->suspended)
         return;
@@ -55,7 +55,7 @@ void sink_fail(struct sink *sink, int error, struct topic *topic, int32_t partit
     struct sink_failure *f = &sink->failure;
 
     if (topic && poison_class_of(error) == POISON_TOPIC)
-        suspend(sink, topic);
+        sink_begin_trouble(sink, topic, error);
     if (says(error) > says(f->error)) {
         *f = (struct sink_failure){
             .error = error,
@@ -112,6 +112,7 @@ int sink_make_producer(struct sink *sink, struct err *err)
         .properties = sink->options.properties,
         .nproperties = sink->options.nproperties,
         .batch_bytes = sink_foreseen_batch(sink),
+        .missing_ms = lane_missing_ms(sink->options.topic_wait_ms),
         .max_messages = sink->acked_cap + 1,
         .max_bytes = (size_t)sink_widest(sink->options.memory_bytes),
         .callbacks = {sink_on_report, sink_on_trouble, sink_on_log, sink_on_described,
@@ -203,6 +204,19 @@ static bool use_commit_times(struct sink *sink)
     return any;
 }
 
+static const char *reason_of_topic(int error)
+{
+    switch (error) {
+    case KAFKA_ERROR_UNKNOWN_TOPIC:
+    case KAFKA_ERROR_NO_SUCH_TOPIC:
+        return "topic missing";
+    case KAFKA_ERROR_NO_RIGHT:
+        return "not authorized";
+    default:
+        return "refused by the topic";
+    }
+}
+
 const char *sink_reason_of(int error)
 {
     switch (poison_class_of(error)) {
@@ -212,6 +226,8 @@ const char *sink_reason_of(int error)
         return "no such partition";
     case POISON_RECORD:
         return "not a legal record";
+    case POISON_TOPIC:
+        return reason_of_topic(error);
     default:
         return "refused";
     }
@@ -241,7 +257,7 @@ static void wait_for_topic(struct sink *sink)
     must(sink->failure.topic);
     if (poison_class_of(sink->failure.error) == POISON_PARTITION)
         window_entry(sink->window, sink->failure.first)->doubted = true;
-    suspend(sink, sink->failure.topic);
+    sink_suspend(sink, sink->failure.topic);
 }
 
 /* Smaller batches, until one record is refused alone. */

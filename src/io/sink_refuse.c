@@ -15,6 +15,8 @@ void sink_dead_letters(struct sink *sink, struct held *held, unsigned attempts)
     sink->attempts_max = attempts;
     if (held)
         sink_begin_foreseeing(sink);
+    else
+        sink_forget_trouble(sink);
 }
 
 struct slice sink_topic_of(const struct entry *entry)

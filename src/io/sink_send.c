@@ -12,7 +12,7 @@ enum {
     ASKED_FOR_MS = 200,
 };
 
-static void append(struct sink *sink, struct waiting *waiting, struct waiting more)
+void sink_append(struct sink *sink, struct waiting *waiting, struct waiting more)
 {
     if (more.n == 0)
         return;
@@ -26,7 +26,7 @@ static void append(struct sink *sink, struct waiting *waiting, struct waiting mo
 
 void sink_hold(struct sink *sink, struct waiting *waiting, window_seq_t seq)
 {
-    append(sink, waiting, (struct waiting){seq, seq, 1});
+    sink_append(sink, waiting, (struct waiting){seq, seq, 1});
 }
 
 void sink_make_ready(struct sink *sink, struct topic *topic)
@@ -92,8 +92,8 @@ static enum sink_offer hold_for_partition(struct sink *sink, struct partition *p
     return OFFER_HELD;
 }
 
-static enum sink_offer hold_for_topic(struct sink *sink, struct topic *topic,
-                                      window_seq_t seq)
+enum sink_offer sink_hold_for_topic(struct sink *sink, struct topic *topic,
+                                    window_seq_t seq)
 {
     sink_hold(sink, &topic->waiting, seq);
     if (topic->probing || topic->in_flight > 0)
@@ -158,7 +158,7 @@ static enum sink_offer offer_by_key(struct sink *sink, struct entry *entry,
         return offer_to_partition(sink, entry, seq, suspect, suspect);
     /* Where the probe will go is not known, so nothing else may be under way. */
     if (count == 0)
-        return topic->in_flight > 0 ? hold_for_topic(sink, topic, seq)
+        return topic->in_flight > 0 ? sink_hold_for_topic(sink, topic, seq)
                                     : send_probe(sink, entry, seq);
     if (!entry->key.ptr) {
         int32_t n = keyless_partition(topic, entry->key, count);
@@ -279,10 +279,12 @@ enum sink_offer sink_offer(struct sink *sink, window_seq_t seq)
     if (sink_can_foresee(topic) && !ticket_is_retry(entry->ticket) &&
         (foreseen = sink_foresee(sink, seq)) != OFFER_SENT)
         return foreseen;
+    if (topic->failed_ms != 0)
+        return sink_offer_in_trouble(sink, seq);
     if (topic->suspended || topic->probing || topic->waiting.n > 0)
-        return hold_for_topic(sink, topic, seq);
+        return sink_hold_for_topic(sink, topic, seq);
     if (!topic->handle && !may_ask(sink, topic))
-        return hold_for_topic(sink, topic, seq);
+        return sink_hold_for_topic(sink, topic, seq);
     if (!topic->handle) {
         topic->handle = producer_topic_new(sink->producer, topic->name, &error);
         sink_look_up(sink, topic);
@@ -326,14 +328,14 @@ static bool release_partitions(struct sink *sink, struct topic *topic)
 
 /* What waits for a partition came before what waits for the topic, and must not be made
  * to wait behind it. */
-static bool release_topic(struct sink *sink, struct topic *topic)
+bool sink_release_topic(struct sink *sink, struct topic *topic)
 {
     struct waiting later = topic->waiting;
 
     topic->waiting = (struct waiting){0};
     if (!release_partitions(sink, topic))
         return false;
-    append(sink, &topic->waiting, later);
+    sink_append(sink, &topic->waiting, later);
     if (topic->waiting.n > 0 && !topic->probing && !topic->suspended)
         return sink_release(sink, &topic->waiting);
     return true;
@@ -347,7 +349,7 @@ void sink_release_ready(struct sink *sink)
         sink->ready = topic->next_ready;
         topic->ready = false;
         topic->next_ready = NULL;
-        if (!release_topic(sink, topic))
+        if (!sink_release_topic(sink, topic))
             return;
     }
 }

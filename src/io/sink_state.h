@@ -6,6 +6,7 @@
  *   sink_failure.c  what a failure means, the next producer, and what is given up
  *   sink_foresee.c  what Kafka would refuse
  *   sink_suspects.c the second producer, for partitions on which something was refused
+ *   sink_trouble.c  the same, for topics that Kafka refuses as a whole
  *   sink_refuse.c   what is not for Kafka, until it is in the table of dead letters
  *
  * Each message is an entry of the window.  Those before the cursor have been offered to
@@ -181,10 +182,16 @@ enum sink_offer {
 };
 enum sink_offer sink_offer(struct sink *sink, window_seq_t seq);
 void sink_hold(struct sink *sink, struct waiting *waiting, window_seq_t seq);
+/* All of more, behind what waits. */
+void sink_append(struct sink *sink, struct waiting *waiting, struct waiting more);
 /* Offers what waits in a list; some of it may have to wait again, in another list or at
  * the end of the same.  False: a failure, after which all is offered from the front. */
 bool sink_release(struct sink *sink, struct waiting *waiting);
 void sink_make_ready(struct sink *sink, struct topic *topic);
+enum sink_offer sink_hold_for_topic(struct sink *sink, struct topic *topic,
+                                    window_seq_t seq);
+/* All that waits for the topic or for one of its partitions, in order. */
+bool sink_release_topic(struct sink *sink, struct topic *topic);
 void sink_release_ready(struct sink *sink);
 /* The first topics in line, as far as there is room. */
 void sink_ask(struct sink *sink);
@@ -260,6 +267,16 @@ bool sink_is_suspect(struct sink *sink, struct topic *topic, int32_t n);
 int32_t sink_suspect_for(const struct sink *sink, const struct topic *topic,
                          struct slice key);
 enum sink_offer sink_offer_suspect(struct sink *sink, window_seq_t seq, int32_t n);
+/* The second producer; NULL: no memory. */
+struct lane *sink_lane(struct sink *sink);
+struct lane_record sink_lane_record(const struct entry *entry, window_seq_t seq,
+                                    int32_t partition);
+/* Has it events of that topic, whose partition is known? */
+bool sink_lane_has(const struct sink *sink, const struct topic *topic);
+/* An event has come back unsent, or not acknowledged; or refused. */
+void sink_unsend(struct entry *entry, const struct lane_result *result);
+int sink_refuse_result(struct sink *sink, const struct lane_result *result,
+                       struct err *err) __attribute__((warn_unused_result));
 /* The second producer's results, and questions about topics. */
 int sink_serve_suspects(struct sink *sink, struct err *err)
     __attribute__((warn_unused_result));
@@ -270,7 +287,21 @@ void sink_drop_lane(struct sink *sink);
 void sink_forget_suspects(struct sink *sink);
 void sink_free_suspects(struct sink *sink);
 
+/* sink_trouble.c */
+/* Kafka refuses the topic, which is suspended by now.  From here to the end of it its
+ * events are offered here. */
+void sink_begin_trouble(struct sink *sink, struct topic *topic, int error);
+enum sink_offer sink_offer_in_trouble(struct sink *sink, window_seq_t seq);
+/* A dead letter is tried again: may the topic be mended? */
+void sink_ask_again(struct sink *sink, struct topic *topic);
+/* What came of the one that was sent to see. */
+int sink_end_trial(struct sink *sink, const struct lane_result *result, struct err *err)
+    __attribute__((warn_unused_result));
+void sink_forget_trouble(struct sink *sink);
+
 /* sink_failure.c */
+/* Nothing is sent to the topic for a while, longer each time. */
+void sink_suspend(struct sink *sink, struct topic *topic);
 const char *sink_reason_of(int error); /* a few words for the table; static */
 /* Until the topic is tried again, longer each time. */
 int64_t sink_delay(struct sink *sink, struct topic *topic);

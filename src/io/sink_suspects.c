@@ -16,13 +16,14 @@
 
 enum { SUSPECT_FOR_MS = 60000, LOOK_EVERY_MS = 500 };
 
-/* NULL: no memory. */
-static struct lane *lane_of(struct sink *sink)
+struct lane *sink_lane(struct sink *sink)
 {
     struct lane_options options = {
         .properties = sink->options.properties,
         .nproperties = sink->options.nproperties,
-        .limits = {.attempts = sink->attempts_max},
+        .limits = {.attempts =
+                       sink->attempts_max}, /* how long a topic waits is said here */
+        .missing_ms = lane_missing_ms(sink->options.topic_wait_ms),
         .notice = sink->options.notice,
         .notice_arg = sink->options.notice_arg,
     };
@@ -47,7 +48,7 @@ bool sink_suspect(struct sink *sink, struct topic *topic, int32_t n)
     struct suspect *s = find(sink, topic, n);
 
     if (!s) {
-        if (n < 0 || !lane_of(sink))
+        if (n < 0 || !sink_lane(sink))
             return false;
         s = grow(sink->suspects, sink->nsuspects, sizeof(*s));
         if (!s)
@@ -91,17 +92,26 @@ int32_t sink_suspect_for(const struct sink *sink, const struct topic *topic,
     return find(sink, topic, n) ? n : PARTITION_ANY;
 }
 
+bool sink_lane_has(const struct sink *sink, const struct topic *topic)
+{
+    for (size_t i = 0; topic->suspects > 0 && i < sink->nsuspects; i++) {
+        if (sink->suspects[i].topic == topic && sink->suspects[i].in_lane > 0)
+            return true;
+    }
+    return false;
+}
+
 /* ---- into the lane ---------------------------------------------------------------- */
 
-static struct lane_record record_of(const struct entry *entry, window_seq_t seq,
-                                    int32_t n)
+struct lane_record sink_lane_record(const struct entry *entry, window_seq_t seq,
+                                    int32_t partition)
 {
     struct message message = window_message(entry);
 
     message.topic = sink_topic_name(entry->topic);
     return (struct lane_record){
         .message = message,
-        .partition = n,
+        .partition = partition,
         .attempts = entry->attempts,
         .doubted = entry->doubted,
         .tag = seq,
@@ -121,7 +131,7 @@ enum sink_offer sink_offer_suspect(struct sink *sink, window_seq_t seq, int32_t 
     struct entry *entry = window_entry(sink->window, seq);
     struct suspect *s = find(sink, entry->topic, n);
     struct partition *p = topic_partition(entry->topic, n);
-    struct lane_record record = record_of(entry, seq, n);
+    struct lane_record record = sink_lane_record(entry, seq, n);
     int rc;
 
     must(s && p);
@@ -141,28 +151,34 @@ enum sink_offer sink_offer_suspect(struct sink *sink, window_seq_t seq, int32_t 
 
 /* ---- out of the lane -------------------------------------------------------------- */
 
-static int refuse(struct sink *sink, struct suspect *s, window_seq_t seq,
-                  const struct lane_result *result, struct err *err)
+int sink_refuse_result(struct sink *sink, const struct lane_result *result,
+                       struct err *err)
 {
     struct refusal refusal = {.reason = sink_reason_of(result->error),
                               .code = kafka_error_name(result->error),
                               .text = strdup(result->text)};
 
-    s->refused_ms = sink->now_ms;
-    return sink_refuse_entry(sink, seq, refusal, err);
+    return sink_refuse_entry(sink, result->tag, refusal, err);
+}
+
+void sink_unsend(struct entry *entry, const struct lane_result *result)
+{
+    entry->state = ENTRY_QUEUED;
+    entry->doubted = result->doubted;
+    if (result->commit_time)
+        (void)window_use_commit_time(entry);
 }
 
 static void take_back(struct sink *sink, struct suspect *s, window_seq_t seq,
                       const struct lane_result *result)
 {
-    struct entry *entry = window_entry(sink->window, seq);
-
-    entry->state = ENTRY_QUEUED;
-    entry->doubted = result->doubted;
-    if (result->commit_time)
-        (void)window_use_commit_time(entry);
+    sink_unsend(window_entry(sink->window, seq), result);
     sink_hold(sink, &s->back, seq);
-    if (result->outcome == LANE_LATER && sink->now_ms >= s->retry_ms)
+    if (result->outcome != LANE_LATER)
+        return;
+    if (poison_class_of(result->error) == POISON_TOPIC)
+        sink_begin_trouble(sink, s->topic, result->error);
+    else if (sink->now_ms >= s->retry_ms)
         s->retry_ms = sink->now_ms + sink_delay(sink, s->topic);
 }
 
@@ -173,11 +189,13 @@ static int take_result(struct sink *sink, const struct lane_result *result,
     struct entry *entry = window_entry(sink->window, seq);
     struct suspect *s = find(sink, entry->topic, entry->sent_partition);
 
-    must(s && entry->in_lane);
+    must(entry->in_lane);
+    entry->in_lane = false;
+    if (!s)
+        return sink_end_trial(sink, result, err);
+    entry->attempts = result->attempts;
     s->in_lane--;
     s->changed = true;
-    entry->in_lane = false;
-    entry->attempts = result->attempts;
     if (result->commit_time) /* it would have been refused by the main producer */
         s->refused_ms = sink->now_ms;
     switch (result->outcome) {
@@ -186,7 +204,8 @@ static int take_result(struct sink *sink, const struct lane_result *result,
         sink_came_up(sink);
         break;
     case LANE_REFUSED:
-        return refuse(sink, s, seq, result, err);
+        s->refused_ms = sink->now_ms;
+        return sink_refuse_result(sink, result, err);
     case LANE_LATER:
     case LANE_BEHIND:
         take_back(sink, s, seq, result);
@@ -271,6 +290,8 @@ void sink_drop_lane(struct sink *sink)
 
         if (entry->in_lane && entry->state == ENTRY_SENT)
             entry->state = ENTRY_QUEUED;
+        if (entry->in_lane)
+            ((struct topic *)entry->topic)->trying = false;
         entry->in_lane = false;
     }
     for (size_t i = 0; i < sink->nsuspects; i++) {

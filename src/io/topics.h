@@ -62,7 +62,11 @@ struct topic {
     window_seq_t careful_end;          /* what is before travels alone: is it to blame? */
     const struct topic_config *config; /* NULL: not asked for */
     int64_t suspended_until_ms;
-    int64_t failed_ms; /* since when it does; 0: not */
+    int64_t failed_ms; /* since when it does, and the cluster is well; 0: it does not */
+    int failure;       /* Kafka's word for it */
+    bool trying;       /* the first of its events is with the second producer, to see */
+    bool again;        /* somebody may have mended it: the next failure does not count */
+    bool given_up; /* those that are offered now are asked whether they waited enough */
     struct backoff backoff;
     int64_t warned_ms;
 };

@@ -8,6 +8,17 @@ from typing import Iterator
 import pytest
 
 from kit import process
+from kit.dead_letters import (
+    command,
+    in_order,
+    make_letters,
+    row,
+    settings,
+    small,
+    states,
+    wait_resolved,
+    wait_states,
+)
 from kit.kafka import Kafka
 from kit.lab import Lab
 from kit.postgres import Postgres
@@ -120,6 +131,43 @@ def test_a_topic_that_may_not_be_written_waits_for_the_right_while_others_go_on_
     rights(lab, "--remove", *deny)
     lab.verify()
     assert PASSWORD not in relay.log_text()
+
+
+def test_a_right_that_expires_makes_dead_letters_only_with_topic_wait(gate_lab: Lab) -> None:
+    lab = gate_lab
+    make_letters(lab)
+    lab.topic("order", 1)
+    closed = lab.topic("closed", 1)
+    allow = ["--allow-principal", "User:relay", "--operation", "Write", "--operation", "Describe"]
+    deny = ["--deny-principal", "User:relay", "--operation", "Write", "--topic", closed]
+    rights(lab, "--add", *allow, "--topic", lab.prefix, "--resource-pattern-type", "prefixed")
+    relay = lab.running_relay({**at_the_gate(lab), **settings()})
+    first = lab.writer.number("c", 1, 2, kind="closed")
+    lab.verify()
+    rights(lab, "--add", *deny)
+    waiting = lab.writer.number("c", 3, 4, kind="closed")
+    end = lab.end_of_wal()
+    relay.wait_for_log("warning .*TOPIC_AUTHORIZATION_FAILED.*")
+    lab.writer.number("k", 1, 2)
+    lab.checker.wait_records(len(first) + 2)
+    assert states(lab) == {} and not lab.confirmed_at_least(end)
+    rights(lab, "--remove", *deny)
+    in_order(lab, *first, *waiting)
+    lab.verify()
+    assert states(lab) == {}
+
+    assert relay.stop() == 0
+    rights(lab, "--add", *deny)
+    relay = lab.running_relay({**at_the_gate(lab), **settings(topic_wait="1s")})
+    letters = [small(lab, "c", n, "closed") for n in (5, 6)]
+    wait_states(lab, *zip(letters, ("waiting", "held")))
+    lab.wait_confirmed()
+    found = row(lab, letters[0])
+    assert (found["reason"], found["error_code"]) == ("not authorized", "TOPIC_AUTHORIZATION_FAILED")
+    rights(lab, "--remove", *deny)
+    command(relay, "retry", "--all")
+    wait_resolved(lab)
+    in_order(lab, *first, *waiting, *letters)
 
 
 def test_a_wrong_password_is_told_and_not_shown_A60(gate_lab: Lab) -> None:

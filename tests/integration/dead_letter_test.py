@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import json
 import signal
-from typing import Any
 
 import pytest
 
-from kit.dead_letters import LETTERS, make_letters
+from kit.dead_letters import (
+    LETTERS,
+    UNRESOLVED,
+    command,
+    in_order,
+    make_letters,
+    row,
+    settings,
+    small,
+    states,
+    wait_resolved,
+    wait_states,
+)
 from kit.lab import TABLE, Lab
 from kit.relay import Relay
 from kit.rows import EVENTS, arrivals, insert, make_table, section
 from kit.wait import wait_until
 
-UNRESOLVED = ("waiting", "held", "dead")
 BIG = 300_000
 # hexadecimal digits of hashes: no compression makes them small
 NOISE = f"(SELECT to_jsonb(string_agg(md5(i::text), '')) FROM generate_series(1, {BIG} / 32) i)"
-Changes = dict[str, dict[str, str]]
 
 
 @pytest.fixture
@@ -27,11 +36,6 @@ def letters(lab: Lab) -> Lab:
     make_letters(lab)
     lab.topic("order", 1, {"max.message.bytes": "100000"})
     return lab
-
-
-def settings(**dead_letters: str) -> Changes:
-    """A relay that tries again seldom, unless it is told."""
-    return {"dead_letters": {"retry_initial": "1h", "retry_max": "1h", **dead_letters}}
 
 
 def big(lab: Lab, key: str) -> str:
@@ -44,58 +48,13 @@ def big(lab: Lab, key: str) -> str:
     return str(event)
 
 
-def small(lab: Lab, key: str | None, n: int, kind: str = "order") -> str:
-    """Commit one event that Kafka would take; the checker does not wait for it."""
-    ((event,),) = lab.conn.execute(
-        f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload)"
-        " VALUES (%s, %s, 'small', jsonb_build_object('n', %s::int)) RETURNING id::text",
-        [kind, key, n],
-    ).fetchall()
-    return str(event)
-
-
-def states(lab: Lab) -> dict[str, str]:
-    """Of each dead letter, in their order."""
-    rows = lab.conn.execute(f"SELECT event_id, state FROM {LETTERS} ORDER BY id").fetchall()
-    return {str(event): str(state) for event, state in rows}
-
-
-def wait_states(lab: Lab, *expected: tuple[str, str], timeout: float = 30) -> None:
-    wait_until(lambda: list(states(lab).items()) == list(expected), timeout, lambda: f"{expected}: {states(lab)}")
-
-
-def wait_resolved(lab: Lab, timeout: float = 60) -> None:
-    wait_until(
-        lambda: not any(state in UNRESOLVED for state in states(lab).values()), timeout, lambda: f"{states(lab)}"
-    )
-
-
 def mend(lab: Lab) -> None:
     lab.kafka.alter_topic(lab.prefix + "order", max_message_bytes=1_000_000)
-
-
-def command(relay: Relay, *words: str) -> None:
-    done = relay.call("dead-letters", *words)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def in_order(lab: Lab, *ids: str) -> None:
-    """All have arrived, these in this order."""
-    lab.checker.commit(*ids)
-    offsets = [record.offset for record in arrivals(lab, *ids)]
-    assert offsets == sorted(offsets)
 
 
 def arrived(lab: Lab, event: str) -> bool:
     """Has Kafka the event?"""
     return any(record.header("id") == event.encode() for record in lab.checker.collect())
-
-
-def row(lab: Lab, event: str) -> dict[str, Any]:
-    cursor = lab.conn.execute(f"SELECT * FROM {LETTERS} WHERE event_id = %s", [event])
-    found = cursor.fetchone()
-    assert found is not None
-    return dict(zip([column.name for column in cursor.description or []], found))
 
 
 # ------------------------------------------------------------------------- into the table

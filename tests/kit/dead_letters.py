@@ -8,10 +8,14 @@ from typing import Any
 from psycopg import sql
 
 from kit.lab import TABLE, Lab
-from kit.relay import ROOT
+from kit.relay import ROOT, Relay
+from kit.rows import arrivals
+from kit.wait import wait_until
 
 LETTERS = "walrelay_dead_letters"
 LETTERS_SQL = ROOT / "sql" / "dead_letters.sql"
+UNRESOLVED = ("waiting", "held", "dead")
+Changes = dict[str, dict[str, str]]
 _places = itertools.count(1)
 
 
@@ -59,7 +63,60 @@ def put_letter(lab: Lab, **values: Any) -> int:
 
 def letter(lab: Lab, number: int) -> dict[str, Any]:
     """The row with that id."""
-    cursor = lab.conn.execute(f"SELECT * FROM {LETTERS} WHERE id = %s", [number])
-    row = cursor.fetchone()
-    assert row is not None
-    return dict(zip([column.name for column in cursor.description or []], row))
+    return _row(lab, "id = %s", number)
+
+
+def row(lab: Lab, event: str) -> dict[str, Any]:
+    """The dead letter of that event."""
+    return _row(lab, "event_id = %s", event)
+
+
+def _row(lab: Lab, condition: str, value: Any) -> dict[str, Any]:
+    cursor = lab.conn.execute(f"SELECT * FROM {LETTERS} WHERE {condition}", [value])
+    found = cursor.fetchone()
+    assert found is not None
+    return dict(zip([column.name for column in cursor.description or []], found))
+
+
+def settings(**dead_letters: str) -> Changes:
+    """A relay that tries again seldom, unless it is told."""
+    return {"dead_letters": {"retry_initial": "1h", "retry_max": "1h", **dead_letters}}
+
+
+def small(lab: Lab, key: str | None, n: int, kind: str = "order") -> str:
+    """Commit one event that Kafka would take; the checker does not wait for it."""
+    ((event,),) = lab.conn.execute(
+        f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload)"
+        " VALUES (%s, %s, 'small', jsonb_build_object('n', %s::int)) RETURNING id::text",
+        [kind, key, n],
+    ).fetchall()
+    return str(event)
+
+
+def states(lab: Lab) -> dict[str, str]:
+    """Of each dead letter, in their order."""
+    rows = lab.conn.execute(f"SELECT event_id, state FROM {LETTERS} ORDER BY id").fetchall()
+    return {str(event): str(state) for event, state in rows}
+
+
+def wait_states(lab: Lab, *expected: tuple[str, str], timeout: float = 30) -> None:
+    wait_until(lambda: list(states(lab).items()) == list(expected), timeout, lambda: f"{expected}: {states(lab)}")
+
+
+def wait_resolved(lab: Lab, timeout: float = 60) -> None:
+    wait_until(
+        lambda: not any(state in UNRESOLVED for state in states(lab).values()), timeout, lambda: f"{states(lab)}"
+    )
+
+
+def command(relay: Relay, *words: str) -> None:
+    """Run `walrelay dead-letters`."""
+    done = relay.call("dead-letters", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def in_order(lab: Lab, *ids: str) -> None:
+    """All have arrived, these in this order."""
+    lab.checker.commit(*ids)
+    offsets = [record.offset for record in arrivals(lab, *ids)]
+    assert offsets == sorted(offsets)

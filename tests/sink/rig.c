@@ -99,6 +99,7 @@ void rig_start(struct rig *rig)
         .properties = rig->properties,
         .nproperties = rig->nproperties,
         .memory_bytes = rig->memory_bytes,
+        .topic_wait_ms = rig->topic_wait_ms,
         .notice = on_notice,
         .notice_arg = rig,
     };

@@ -37,6 +37,7 @@ struct rig {
     struct kafka_property properties[16];
     size_t nproperties;
     uint64_t memory_bytes;
+    int64_t topic_wait_ms;
 
     ticket_t next; /* the ticket of the next message */
     size_t acked;
@@ -54,7 +55,7 @@ void rig_free(struct rig *rig);
 /* A property of the [kafka] section. */
 void rig_set(struct rig *rig, const char *name, const char *value);
 
-/* With the properties and memory_bytes set so far. */
+/* With what was set so far. */
 void rig_start(struct rig *rig);
 
 /* A message whose value is its ticket; key NULL: without one. */

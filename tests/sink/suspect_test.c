@@ -17,10 +17,12 @@ struct yard {
     struct held *held;
     ticket_t aside[MAX_ASIDE];
     bool was_held[MAX_ASIDE];
+    const char *reason[MAX_ASIDE];
     size_t naside;
 };
 
-static struct yard *yard_new(int partitions)
+/* topic_wait_ms as in struct sink_options. */
+static struct yard *patient_yard(int partitions, int64_t topic_wait_ms)
 {
     struct yard *yard = calloc(1, sizeof(*yard));
 
@@ -29,9 +31,15 @@ static struct yard *yard_new(int partitions)
         (struct held_limits){.per_key = 10000, .total = 10000, .key_bytes = 1 << 20});
     assert_non_null(yard->held);
     yard->rig = rig_new(1, partitions);
+    yard->rig->topic_wait_ms = topic_wait_ms;
     rig_start(yard->rig);
     sink_dead_letters(yard->rig->sink, yard->held, 3);
     return yard;
+}
+
+static struct yard *yard_new(int partitions)
+{
+    return patient_yard(partitions, 0);
 }
 
 static void yard_free(struct yard *yard)
@@ -49,6 +57,7 @@ static void write_rows(struct yard *yard)
     for (size_t i = 0; i < n; i++) {
         assert_true(yard->naside < MAX_ASIDE);
         yard->was_held[yard->naside] = entries[i]->refusal.held;
+        yard->reason[yard->naside] = entries[i]->refusal.reason;
         yard->aside[yard->naside++] = entries[i]->ticket;
         held_written(yard->held, sink_topic_of(entries[i]), entries[i]->key);
     }
@@ -360,6 +369,88 @@ static void a_dead_letter_refused_again_keeps_all_of_its_key_behind_it(void **st
     yard_free(yard);
 }
 
+/* ---- topics that are refused as a whole ---------------------------------------------
+ */
+
+static void refuse_topic(struct yard *yard, size_t times)
+{
+    while (times-- > 0)
+        rd_kafka_mock_push_request_errors(yard->rig->mock, PRODUCE, 1,
+                                          RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+}
+
+static void a_topic_that_refuses_all_costs_one_producer_and_keeps_its_order(void **state)
+{
+    struct yard *yard = warm_yard(4);
+    struct rig *rig = yard->rig;
+    int64_t until = clock_mono_ms() + RIG_LIMIT_MS;
+
+    (void)state;
+    put_keys(yard, 100);
+    run(yard);
+    refuse_topic(yard, 3);
+    put_keys(yard, 100);
+    while (!rig_notice(rig, "Kafka refuses") && clock_mono_ms() < until)
+        rig_turn(rig, 100);
+    rig_put(rig, "others", "k", 1);
+    put_keys(yard, 100);
+    run(yard);
+    assert_int_equal(yard->naside, 0);
+    assert_int_equal(rig_count_notices(rig, "Kafka refuses"), 1);
+    must_have_arrived(yard, 301);
+    yard_free(yard);
+}
+
+/* The mock cluster makes topics, but may be told to deny that there is one. */
+static void after_topic_wait_what_is_for_a_missing_topic_goes_aside(void **state)
+{
+    struct yard *yard = patient_yard(1, 1000);
+    struct rig *rig = yard->rig;
+
+    (void)state;
+    rd_kafka_mock_topic_set_error(rig->mock, "ghosts",
+                                  RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+    rig_put(rig, "ghosts", "a", 3);
+    rig_put(rig, "ghosts", "b", 2);
+    put_keys(yard, 10);
+    run(yard);
+    assert_int_equal(yard->naside, 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(yard->aside[i], i);
+        assert_int_equal(yard->was_held[i], i != 0 && i != 3);
+    }
+    assert_string_equal(yard->reason[0], "topic missing");
+    rd_kafka_mock_topic_set_error(rig->mock, "ghosts", RD_KAFKA_RESP_ERR_NO_ERROR);
+    rig_put(rig, "ghosts", "c", 20);
+    run(yard);
+    assert_int_equal(yard->naside, 5);
+    must_have_arrived(yard, 10);
+    yard_free(yard);
+}
+
+/* It has waited before. */
+static void a_dead_letter_tried_again_does_not_wait_for_its_topic(void **state)
+{
+    struct yard *yard = patient_yard(1, RIG_LIMIT_MS * 10);
+
+    (void)state;
+    rig_put(yard->rig, "events", "k", 1);
+    run(yard);
+    refuse_topic(yard, 2);
+    put_retry(yard, "again", 0);
+    put_retry(yard, "again", 1);
+    put_retry(yard, "other", 2);
+    for (ticket_t row = 0; row < 3; row++) {
+        const struct entry *entry = wait_refused(yard);
+
+        assert_int_equal(entry->ticket, TICKET_RETRY | row);
+        assert_string_equal(entry->refusal.reason, row == 1 ? "held" : "not authorized");
+        sink_settle(yard->rig->sink, 1);
+    }
+    must_have_arrived(yard, 1);
+    yard_free(yard);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +467,9 @@ int main(void)
         cmocka_unit_test(
             a_dead_letter_tried_again_in_vain_does_not_end_the_main_producer),
         cmocka_unit_test(a_dead_letter_refused_again_keeps_all_of_its_key_behind_it),
+        cmocka_unit_test(a_topic_that_refuses_all_costs_one_producer_and_keeps_its_order),
+        cmocka_unit_test(after_topic_wait_what_is_for_a_missing_topic_goes_aside),
+        cmocka_unit_test(a_dead_letter_tried_again_does_not_wait_for_its_topic),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

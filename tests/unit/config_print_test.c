@@ -143,7 +143,9 @@ static void each_value_is_shown_with_its_origin(void **state)
                               "# default\n"
                               "limit = 1000\n"
                               "# default\n"
-                              "limit_window = 5min\n");
+                              "limit_window = 5min\n"
+                              "# default\n"
+                              "topic_wait = 0s\n");
     free(text);
     config_free(config);
 }
@@ -221,7 +223,8 @@ static void assert_mentions_all(const char *text)
                                 "order",        "retry_initial",
                                 "retry_max",    "max_attempts",
                                 "held_per_key", "held_total",
-                                "limit",        "limit_window"};
+                                "limit",        "limit_window",
+                                "topic_wait"};
 
     for (size_t i = 0; i < COUNT(keys); i++) {
         if (!strstr(text, keys[i]))

@@ -142,6 +142,7 @@ static void dead_letters_have_defaults(void **state)
     assert_int_equal(config->dead_letters.held_total, 100000);
     assert_int_equal(config->dead_letters.limit, 1000);
     assert_int_equal(config->dead_letters.limit_window_ms, 300000);
+    assert_int_equal(config->dead_letters.topic_wait_ms, 0);
     config_free(config);
 }
 
@@ -152,7 +153,7 @@ static void dead_letters_can_be_set(void **state)
         SMALLEST "[dead_letters]\non_poison = stop\norder = skip\nschema = Sales Dept\n"
                  "retry_initial = 1s\nretry_max = 1s\nmax_attempts = 3\n"
                  "held_per_key = 5\nheld_total = 7\n"
-                 "limit_window = 1min\n",
+                 "limit_window = 1min\ntopic_wait = 720h\n",
         environment);
 
     (void)state;
@@ -166,6 +167,7 @@ static void dead_letters_can_be_set(void **state)
     assert_int_equal(config->dead_letters.held_total, 7);
     assert_int_equal(config->dead_letters.limit, 0);
     assert_int_equal(config->dead_letters.limit_window_ms, 60000);
+    assert_int_equal(config->dead_letters.topic_wait_ms, INT64_C(2592000000));
     config_free(config);
 }
 
