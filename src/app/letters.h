@@ -3,6 +3,7 @@
  *
  *   letters_link.c   the connection, and what the table holds already
  *   letters_row.c    a refused entry as a row
+ *   letters_copy.c   a refused entry to dead_letter_topic, before its row
  *   relay_letters.c  the writer's connection; rows in, their tickets to the ledger
  *   relay_retry.c    rows that are tried again, and those they held back
  *
@@ -16,6 +17,7 @@
 #include "core/window.h"
 #include "io/deadletters.h"
 #include "io/job.h"
+#include "io/lane.h"
 
 /* A connection in the making. */
 struct letters_link {
@@ -67,6 +69,33 @@ struct retry {
     char why[ERR_TEXT_MAX];
 };
 
+enum copy_state {
+    COPY_NONE,  /* there is none to be made, or it is over */
+    COPY_WAITS, /* not with the producer */
+    COPY_SENT,  /* with it */
+};
+
+/* One refused entry as a record of dead_letter_topic; the lane borrows from it. */
+struct copy {
+    enum copy_state state;
+    char *block;
+    struct header *headers;
+    struct message message;
+};
+
+/* The copies of the first n entries that the sink refuses. */
+struct copies {
+    struct lane *lane; /* NULL: none was needed yet */
+    size_t n;
+    size_t left; /* not durable yet */
+    struct copy all[DEADLETTERS_MAX];
+    bool dropped; /* what is there is waste, and perhaps still borrowed */
+    struct backoff backoff;
+    int64_t at_ms; /* not before, after a failure */
+    int told;      /* the last one that was told */
+    int64_t told_ms;
+};
+
 struct letters {
     struct held *held;
     struct breaker *breaker;
@@ -90,6 +119,7 @@ struct letters {
     struct message messages[DEADLETTERS_MAX];
     struct dead_letter rows[DEADLETTERS_MAX];
 
+    struct copies copies;
     struct retry retry;
     struct backoff backoff;
     int64_t at_ms; /* not before, after a failure */
@@ -107,6 +137,20 @@ struct relay;
  * filled. */
 struct dead_letter relay_letter(const struct relay *relay, const struct entry *entry,
                                 struct message *message);
+
+/* letters_copy.c */
+void letters_copies_init(struct copies *copies);
+/* At the end of the process; waits some milliseconds. */
+void letters_copies_done(struct copies *copies);
+/* How many of the entries at the front of l->entries, n in all, are in dead_letter_topic,
+ * or will not be; begins to send the others. */
+size_t letters_copied(struct relay *relay, size_t n);
+/* Their rows are written. */
+void letters_copies_written(struct copies *copies);
+/* The entries are gone. */
+void letters_copies_drop(struct copies *copies);
+void letters_copies_serve(struct relay *relay);
+int64_t letters_copies_deadline(const struct copies *copies);
 
 /* Until an event that failed so often is tried again. */
 int64_t relay_retry_delay(const struct relay *relay, unsigned attempts);

@@ -39,8 +39,8 @@ void relay_tell(struct relay *relay, const struct err *err)
     log_err(LOG_WARNING, err);
 }
 
-static void on_notice(void *arg, enum log_level level, const struct log_field *fields,
-                      const char *text)
+void relay_notice(void *arg, enum log_level level, const struct log_field *fields,
+                  const char *text)
 {
     (void)arg;
     log_event(level, fields, "%s", text);
@@ -234,7 +234,7 @@ static int open_relay(struct relay *relay, struct err *err)
         .nproperties = relay->config->nkafka,
         .memory_bytes = relay->config->relay.memory_bytes,
         .topic_wait_ms = topic_wait_ms(relay->config),
-        .notice = on_notice,
+        .notice = relay_notice,
     };
 
     relay->signal_fd = signals_open(err);

@@ -187,6 +187,7 @@ static void rows_written(struct relay *relay)
         acknowledge(relay, e, l->ended[i]);
     }
     sink_settle(relay->sink, n);
+    letters_copies_written(&l->copies);
 }
 
 /* ---- the end of a transaction whose rows are written already ------------------------
@@ -287,8 +288,11 @@ static int ask(struct relay *relay, struct err *err)
     if (breaker_is_open(l->breaker))
         return 0;
     n = sink_refused(relay->sink, l->entries, DEADLETTERS_MAX, WRITE_BYTES);
-    if (n > 0 && !ticket_is_retry(l->entries[0]->ticket))
-        return write_rows(relay, n, err);
+    if (n > 0 && !ticket_is_retry(l->entries[0]->ticket)) {
+        n = letters_copied(relay, n);
+        if (n > 0)
+            return write_rows(relay, n, err);
+    }
     return relay_retry_ask(relay, err);
 }
 
@@ -319,6 +323,7 @@ void relay_serve_letters(struct relay *relay)
         return;
     if (l->job && job_is_done(l->job))
         end_link(relay);
+    letters_copies_serve(relay);
     if (!l->on || (relay->phase != STREAMING && relay->phase != DRAINING))
         return;
     count_refusals(relay);
@@ -350,24 +355,30 @@ bool relay_letters_settled(const struct relay *relay)
 
 size_t relay_letters_fds(const struct relay *relay, struct pollfd *fds)
 {
-    if (!relay->letters || !relay->letters->writer)
-        return 0;
-    fds[0] = deadletters_fd(relay->letters->writer);
-    return 1;
+    const struct letters *l = relay->letters;
+    size_t n = 0;
+
+    if (l && l->writer)
+        fds[n++] = deadletters_fd(l->writer);
+    if (l && l->copies.lane)
+        n += lane_fds(l->copies.lane, fds + n);
+    return n;
 }
 
 void relay_letters_polled(struct relay *relay, const struct pollfd *fd)
 {
-    if (fd->revents != 0)
-        relay->letters->readable = true;
+    struct letters *l = relay->letters;
+
+    if (fd->revents != 0 && l->writer && fd->fd == deadletters_fd(l->writer).fd)
+        l->readable = true;
 }
 
-int64_t relay_letters_deadline(const struct relay *relay)
+static int64_t statement_deadline(const struct relay *relay)
 {
     const struct letters *l = relay->letters;
     int64_t deadline;
 
-    if (!l || !l->on || l->job || l->op != OP_NONE)
+    if (l->job || l->op != OP_NONE)
         return CLOCK_NEVER;
     if (breaker_is_open(l->breaker))
         return l->open_told_ms + TELL_EVERY_MS;
@@ -375,6 +386,15 @@ int64_t relay_letters_deadline(const struct relay *relay)
     if (l->failing)
         deadline = clock_min(deadline, l->at_ms);
     return deadline > l->at_ms ? deadline : l->at_ms;
+}
+
+int64_t relay_letters_deadline(const struct relay *relay)
+{
+    const struct letters *l = relay->letters;
+
+    if (!l || !l->on)
+        return CLOCK_NEVER;
+    return clock_min(statement_deadline(relay), letters_copies_deadline(&l->copies));
 }
 
 /* ---- life ---------------------------------------------------------------------------
@@ -396,6 +416,7 @@ int relay_letters_open(struct relay *relay, struct err *err)
         l->breaker =
             breaker_new((size_t)c->dead_letters.limit, c->dead_letters.limit_window_ms);
         backoff_init(&l->backoff, AGAIN_MS, AGAIN_MAX_MS);
+        letters_copies_init(&l->copies);
         l->retry.failed = -1;
     }
     if (!l || !l->held || !l->breaker)
@@ -414,6 +435,7 @@ void relay_letters_close(struct relay *relay)
         pg_close(l->link.pg);
     relay_letters_end(relay);
     relay_retry_done(l);
+    letters_copies_done(&l->copies);
     held_free(l->held);
     breaker_free(l->breaker);
     free(l);
@@ -449,6 +471,7 @@ void relay_letters_end(struct relay *relay)
         return;
     l->on = l->loaded = l->awaited = false;
     l->op = OP_NONE;
+    letters_copies_drop(&l->copies);
     deadletters_free(l->writer);
     l->writer = NULL;
 }

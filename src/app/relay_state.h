@@ -30,6 +30,7 @@
 #include "core/history.h"
 #include "core/ledger.h"
 #include "io/job.h"
+#include "io/lane.h"
 #include "io/sink.h"
 #include "io/source.h"
 
@@ -127,6 +128,10 @@ struct relay {
 /* relay.c: a warning, once per change of state and once a minute while it lasts. */
 void relay_tell(struct relay *relay, const struct err *err);
 
+/* What a producer has to say, as a line. */
+void relay_notice(void *arg, enum log_level level, const struct log_field *fields,
+                  const char *text);
+
 /* relay_connect.c */
 uint64_t relay_random(const struct relay *relay); /* for jitter */
 void relay_connect(struct relay *relay);
@@ -190,7 +195,7 @@ bool relay_letters_settled(const struct relay *relay);
 void relay_letters_reset(struct relay *relay); /* somebody says that all is mended */
 /* A message of the table's is in Kafka, see TICKET_RETRY. */
 void relay_letters_arrived(struct relay *relay, ticket_t ticket);
-enum { LETTERS_FDS = 1 };
+enum { LETTERS_FDS = 1 + LANE_FDS };
 size_t relay_letters_fds(const struct relay *relay, struct pollfd *fds);
 void relay_letters_polled(struct relay *relay, const struct pollfd *fd);
 int64_t relay_letters_deadline(const struct relay *relay);

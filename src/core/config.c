@@ -11,6 +11,7 @@
 #include "core/nearest.h"
 #include "core/setting_value.h"
 #include "core/settings.h"
+#include "core/topic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -291,6 +292,28 @@ static int finish_tables(struct config *config, struct err *err)
     return 0;
 }
 
+/* Among the events of a topic nobody would look for dead letters. */
+static int check_dead_letter_topic(const struct loader *loader, struct err *err)
+{
+    const struct config *config = loader->config;
+    const char *topic = config->dead_letters.topic;
+
+    if (topic[0] != '\0' && !topic_legal(slice_of(topic)))
+        return err_set(err, ERR_CONFIG,
+                       "%s: dead_letter_topic in [dead_letters]: %s is no name for a "
+                       "topic",
+                       loader->path, topic);
+    for (size_t i = 0; i < config->ntables; i++) {
+        if (strcmp(config->tables[i].topic, topic) == 0)
+            return err_set(err, ERR_CONFIG,
+                           "%s: dead_letter_topic in [dead_letters] is the topic of "
+                           "[table %s.%s], too",
+                           loader->path, config->tables[i].schema,
+                           config->tables[i].name);
+    }
+    return 0;
+}
+
 /* What one setting says of another. */
 static int check_dead_letters(const struct loader *loader, struct err *err)
 {
@@ -300,7 +323,7 @@ static int check_dead_letters(const struct loader *loader, struct err *err)
         return err_set(err, ERR_CONFIG,
                        "%s: retry_initial in [dead_letters] is longer than retry_max",
                        loader->path);
-    return 0;
+    return check_dead_letter_topic(loader, err);
 }
 
 static int load(struct loader *loader, struct slice text, config_env_t env,
@@ -379,6 +402,7 @@ void config_free(struct config *config)
     free(config->postgres.dsn);
     free(config->postgres.slot);
     free(config->dead_letters.schema);
+    free(config->dead_letters.topic);
     free(config->tables);
     free(config->kafka);
     origins_free(config->origins);

@@ -80,6 +80,7 @@ struct config {
         uint64_t limit; /* dead letters within limit_window_ms; 0: no limit */
         int64_t limit_window_ms;
         int64_t topic_wait_ms; /* 0: for ever */
+        char *topic;           /* where dead letters go besides; "": nowhere */
     } dead_letters;
 
     struct config_origins *origins; /* where each value comes from; private */

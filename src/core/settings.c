@@ -279,6 +279,14 @@ const struct setting settings[] = {
      .offset = CONFIG(dead_letters.topic_wait_ms),
      .help = "How long events wait for a topic that does not exist or may not be "
              "written; then they become dead letters. 0s: for ever. Needs the table."},
+    {.section = "dead_letters",
+     .key = "dead_letter_topic",
+     .type = SETTING_TEXT,
+     .fallback = "",
+     .offset = CONFIG(dead_letters.topic),
+     .help =
+         "A topic to which each event that Kafka refuses is sent besides, with headers "
+         "that say why. Empty: none."},
 };
 const size_t nsettings = COUNT(settings);
 

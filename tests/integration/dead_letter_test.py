@@ -8,8 +8,10 @@ import signal
 import pytest
 
 from kit.dead_letters import (
+    BIG,
     LETTERS,
     UNRESOLVED,
+    big,
     command,
     in_order,
     make_letters,
@@ -20,14 +22,10 @@ from kit.dead_letters import (
     wait_resolved,
     wait_states,
 )
-from kit.lab import TABLE, Lab
+from kit.lab import Lab
 from kit.relay import Relay
 from kit.rows import EVENTS, arrivals, insert, make_table, section
 from kit.wait import wait_until
-
-BIG = 300_000
-# hexadecimal digits of hashes: no compression makes them small
-NOISE = f"(SELECT to_jsonb(string_agg(md5(i::text), '')) FROM generate_series(1, {BIG} / 32) i)"
 
 
 @pytest.fixture
@@ -36,16 +34,6 @@ def letters(lab: Lab) -> Lab:
     make_letters(lab)
     lab.topic("order", 1, {"max.message.bytes": "100000"})
     return lab
-
-
-def big(lab: Lab, key: str) -> str:
-    """Commit one event that the topic does not take; the checker does not wait for it."""
-    ((event,),) = lab.conn.execute(
-        f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload)"
-        f" VALUES ('order', %s, 'large', {NOISE}) RETURNING id::text",
-        [key],
-    ).fetchall()
-    return str(event)
 
 
 def mend(lab: Lab) -> None:

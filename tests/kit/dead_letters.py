@@ -16,6 +16,9 @@ LETTERS = "walrelay_dead_letters"
 LETTERS_SQL = ROOT / "sql" / "dead_letters.sql"
 UNRESOLVED = ("waiting", "held", "dead")
 Changes = dict[str, dict[str, str]]
+BIG = 300_000
+# hexadecimal digits of hashes: no compression makes them small
+NOISE = f"(SELECT to_jsonb(string_agg(md5(i::text), '')) FROM generate_series(1, {BIG} / 32) i)"
 _places = itertools.count(1)
 
 
@@ -89,6 +92,16 @@ def small(lab: Lab, key: str | None, n: int, kind: str = "order") -> str:
         f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload)"
         " VALUES (%s, %s, 'small', jsonb_build_object('n', %s::int)) RETURNING id::text",
         [kind, key, n],
+    ).fetchall()
+    return str(event)
+
+
+def big(lab: Lab, key: str) -> str:
+    """Commit one event that the topic does not take; the checker does not wait for it."""
+    ((event,),) = lab.conn.execute(
+        f"INSERT INTO {TABLE} (aggregate_type, aggregate_id, event_type, payload)"
+        f" VALUES ('order', %s, 'large', {NOISE}) RETURNING id::text",
+        [key],
     ).fetchall()
     return str(event)
 

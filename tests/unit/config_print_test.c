@@ -145,7 +145,9 @@ static void each_value_is_shown_with_its_origin(void **state)
                               "# default\n"
                               "limit_window = 5min\n"
                               "# default\n"
-                              "topic_wait = 0s\n");
+                              "topic_wait = 0s\n"
+                              "# default\n"
+                              "dead_letter_topic =\n");
     free(text);
     config_free(config);
 }
@@ -224,7 +226,7 @@ static void assert_mentions_all(const char *text)
                                 "retry_max",    "max_attempts",
                                 "held_per_key", "held_total",
                                 "limit",        "limit_window",
-                                "topic_wait"};
+                                "topic_wait",   "dead_letter_topic"};
 
     for (size_t i = 0; i < COUNT(keys); i++) {
         if (!strstr(text, keys[i]))

@@ -143,6 +143,7 @@ static void dead_letters_have_defaults(void **state)
     assert_int_equal(config->dead_letters.limit, 1000);
     assert_int_equal(config->dead_letters.limit_window_ms, 300000);
     assert_int_equal(config->dead_letters.topic_wait_ms, 0);
+    assert_string_equal(config->dead_letters.topic, "");
     config_free(config);
 }
 
@@ -153,7 +154,8 @@ static void dead_letters_can_be_set(void **state)
         SMALLEST "[dead_letters]\non_poison = stop\norder = skip\nschema = Sales Dept\n"
                  "retry_initial = 1s\nretry_max = 1s\nmax_attempts = 3\n"
                  "held_per_key = 5\nheld_total = 7\n"
-                 "limit_window = 1min\ntopic_wait = 720h\n",
+                 "limit_window = 1min\ntopic_wait = 720h\n"
+                 "dead_letter_topic = dead.letters\n",
         environment);
 
     (void)state;
@@ -168,6 +170,7 @@ static void dead_letters_can_be_set(void **state)
     assert_int_equal(config->dead_letters.limit, 0);
     assert_int_equal(config->dead_letters.limit_window_ms, 60000);
     assert_int_equal(config->dead_letters.topic_wait_ms, INT64_C(2592000000));
+    assert_string_equal(config->dead_letters.topic, "dead.letters");
     config_free(config);
 }
 
@@ -182,6 +185,13 @@ static void dead_letters_that_make_no_sense_are_refused(void **state)
            "walrelay.conf:7: max_attempts: \"10s\" is no whole number");
     refuse(SMALLEST "[dead_letters]\nretry_initial = 2h\n",
            "walrelay.conf: retry_initial in [dead_letters] is longer than retry_max");
+    refuse(
+        SMALLEST "[dead_letters]\ndead_letter_topic = no topic\n",
+        "walrelay.conf: dead_letter_topic in [dead_letters]: no topic is no name for a "
+        "topic");
+    refuse(SMALLEST "topic = all\n[dead_letters]\ndead_letter_topic = all\n",
+           "walrelay.conf: dead_letter_topic in [dead_letters] is the topic of [table "
+           "public.outbox_events], too");
 }
 
 static void an_empty_column_is_one_that_is_not_used(void **state)
