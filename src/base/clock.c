@@ -19,3 +19,8 @@ int64_t clock_wall_us(void)
 {
     return read_clock(CLOCK_REALTIME, 1000000);
 }
+
+int64_t clock_cpu_ms(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID, 1000);
+}

@@ -13,6 +13,9 @@ int64_t clock_mono_ms(void);
 /* Microseconds since 1970-01-01 UTC: for what people and servers read. */
 int64_t clock_wall_us(void);
 
+/* Milliseconds of CPU time that the process has used. */
+int64_t clock_cpu_ms(void);
+
 /* The earlier of two deadlines. */
 static inline int64_t clock_min(int64_t a, int64_t b)
 {

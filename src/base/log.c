@@ -61,16 +61,6 @@ static void print_time(char text[32])
     (void)snprintf(text + len, 32 - len, ".%03dZ", (int)(now_us / 1000 % 1000));
 }
 
-/* The length of the character at p; 0 if it is none. */
-static size_t character_length(const char *p, size_t left)
-{
-    for (size_t len = 1; len <= 4 && len <= left; len++) {
-        if (utf8_valid((struct slice){p, len}))
-            return len;
-    }
-    return 0;
-}
-
 /* As UTF-8, at most max bytes of it; what is no character becomes U+FFFD. */
 static void add_clean(struct buf *out, struct slice text, size_t max)
 {
@@ -81,12 +71,12 @@ static void add_clean(struct buf *out, struct slice text, size_t max)
     while (left < text.len && left > 0 && ((unsigned char)p[left] & 0xc0) == 0x80)
         left--;
     while (left > 0) {
-        size_t len = character_length(p, left);
+        size_t len = utf8_character(p, left);
 
         if (len > 0)
             buf_add(out, (struct slice){p, len});
         else
-            buf_add_str(out, "\xef\xbf\xbd");
+            buf_add_str(out, UTF8_REPLACEMENT);
         p += len ? len : 1;
         left -= len ? len : 1;
     }

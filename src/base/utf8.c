@@ -83,3 +83,12 @@ bool utf8_valid(struct slice bytes)
     }
     return true;
 }
+
+size_t utf8_character(const char *p, size_t left)
+{
+    for (size_t len = 1; len <= 4 && len <= left; len++) {
+        if (utf8_valid((struct slice){p, len}))
+            return len;
+    }
+    return 0;
+}
