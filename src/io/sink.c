@@ -450,13 +450,3 @@ int64_t sink_deadline(const struct sink *sink)
         deadline = clock_min(deadline, sink_ask_ms(sink));
     return deadline;
 }
-
-size_t sink_pending(const struct sink *sink)
-{
-    return window_pending(sink->window) + sink->nacked;
-}
-
-bool sink_is_up(const struct sink *sink)
-{
-    return sink->up;
-}

@@ -30,6 +30,9 @@ struct sink;
 typedef void (*sink_notice_t)(void *arg, enum log_level level,
                               const struct log_field *fields, const char *text);
 
+/* An event was refused, by Kafka or by us; those that are held do not count. */
+typedef void (*sink_refused_t)(void *arg, struct slice event_type);
+
 struct sink_options {
     const struct kafka_property *properties; /* borrowed for the sink's life */
     size_t nproperties;
@@ -39,6 +42,8 @@ struct sink_options {
                               exist, or refuses all, that long is refused; 0: it waits */
     sink_notice_t notice;
     void *notice_arg;
+    sink_refused_t refused; /* NULL: nobody wants to know */
+    void *refused_arg;
 };
 
 /* NULL with err set: ERR_CONFIG when librdkafka refuses a property, in its words. */
@@ -86,6 +91,13 @@ uint64_t sink_refusals(const struct sink *sink);
 /* The first n of these are in the table of dead letters: they leave.  sink_done does not
  * hand out their tickets. */
 void sink_settle(struct sink *sink, size_t n);
+
+/* What the messages take of memory_bytes. */
+size_t sink_bytes(const struct sink *sink);
+
+/* When the oldest message was committed that is not durable yet, those that are tried
+ * again left out; milliseconds since 1970, 0: there is none. */
+int64_t sink_oldest_ms(const struct sink *sink);
 
 /* The topic of an entry; absent without one. */
 struct slice sink_topic_of(const struct entry *entry);

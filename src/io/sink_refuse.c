@@ -77,6 +77,13 @@ static void mark_followers(struct sink *sink, window_seq_t seq)
     }
 }
 
+static void tell_refused(struct sink *sink, const struct entry *entry,
+                         const struct refusal *refusal)
+{
+    if (sink->options.refused && !refusal->held)
+        sink->options.refused(sink->options.refused_arg, entry->event_type);
+}
+
 int sink_refuse_entry(struct sink *sink, window_seq_t seq, struct refusal refusal,
                       struct err *err)
 {
@@ -84,6 +91,7 @@ int sink_refuse_entry(struct sink *sink, window_seq_t seq, struct refusal refusa
     enum held_room room;
 
     if (ticket_is_retry(entry->ticket)) {
+        tell_refused(sink, entry, &refusal);
         put_aside(sink, entry, refusal);
         mark_followers(sink, seq);
         return 0;
@@ -95,6 +103,7 @@ int sink_refuse_entry(struct sink *sink, window_seq_t seq, struct refusal refusa
     }
     if (!refusal.held)
         sink->refusals++;
+    tell_refused(sink, entry, &refusal);
     put_aside(sink, entry, refusal);
     return 0;
 }

@@ -8,6 +8,7 @@
  *   sink_suspects.c the second producer, for partitions on which something was refused
  *   sink_trouble.c  the same, for topics that Kafka refuses as a whole
  *   sink_refuse.c   what is not for Kafka, until it is in the table of dead letters
+ *   sink_numbers.c  how much of all that there is
  *
  * Each message is an entry of the window.  Those before the cursor have been offered to
  * the producer: they are sent, done, or held in a list of their topic or partition until

@@ -373,6 +373,11 @@ static void free_slot(struct source *source)
     free(slot);
 }
 
+static lsn_t received(const struct source *source)
+{
+    return const_slot_of(source)->received;
+}
+
 static const struct source_ops ops = {
     .next = next,
     .read = read_some,
@@ -383,6 +388,7 @@ static const struct source_ops ops = {
     .is_silent = is_silent,
     .end = end,
     .ended = ended,
+    .received = received,
     .free = free_slot,
 };
 

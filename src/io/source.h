@@ -35,6 +35,7 @@ struct source_ops {
     bool (*is_silent)(const struct source *);
     int (*end)(struct source *, lsn_t flushed, int64_t now_ms, struct err *);
     bool (*ended)(const struct source *);
+    lsn_t (*received)(const struct source *);
     void (*free)(struct source *);
 };
 
@@ -102,6 +103,12 @@ static inline int source_end(struct source *source, lsn_t flushed, int64_t now_m
 static inline bool source_ended(const struct source *source)
 {
     return source->ops->ended(source);
+}
+
+/* The largest position that the other side has named; LSN_NONE: none yet. */
+static inline lsn_t source_received(const struct source *source)
+{
+    return source->ops->received(source);
 }
 
 static inline void source_free(struct source *source)

@@ -66,11 +66,15 @@ static void a_refused_record_becomes_a_dead_letter_and_holds_its_key(void **stat
     assert_true(entries[1]->refusal.held && entries[2]->refusal.held);
     assert_int_equal(entries[2]->ticket, 2);
     assert_int_equal(sink_refusals(rig->sink), 1);
+    assert_int_equal(rig->refused, 1);
+    assert_int_equal(sink_oldest_ms(rig->sink), entries[0]->commit_ms);
     list = rig_read(rig, "events");
     assert_int_equal(list.n, 2);
     record_list_free(&list);
     sink_settle(rig->sink, 3);
     assert_int_equal(sink_pending(rig->sink), 0);
+    assert_int_equal(sink_bytes(rig->sink), 0);
+    assert_int_equal(sink_oldest_ms(rig->sink), 0);
     end(rig, held);
 }
 
@@ -144,6 +148,7 @@ static void a_dead_letter_that_is_refused_again_keeps_those_behind_it(void **sta
     put_retry(rig, "k", 0);
     put_retry(rig, "k", 1);
     put_retry(rig, "other", 2);
+    assert_int_equal(sink_oldest_ms(rig->sink), 0);
     for (ticket_t i = 0; i < 2; i++) {
         while (sink_refused(rig->sink, entries, 100, SIZE_MAX) != 1)
             serve(rig);
@@ -156,6 +161,7 @@ static void a_dead_letter_that_is_refused_again_keeps_those_behind_it(void **sta
     assert_int_equal(ticket, TICKET_RETRY | 2);
     assert_int_equal(sink_pending(rig->sink), 0);
     assert_int_equal(sink_refusals(rig->sink), 0);
+    assert_int_equal(rig->refused, 1);
     end(rig, held);
 }
 

@@ -93,6 +93,14 @@ static void on_notice(void *arg, enum log_level level, const struct log_field *f
     }
 }
 
+static void on_refused(void *arg, struct slice event_type)
+{
+    struct rig *rig = arg;
+
+    assert_true(slice_eq(event_type, slice_of("OrderPlaced")));
+    rig->refused++;
+}
+
 void rig_start(struct rig *rig)
 {
     struct sink_options options = {
@@ -102,6 +110,8 @@ void rig_start(struct rig *rig)
         .topic_wait_ms = rig->topic_wait_ms,
         .notice = on_notice,
         .notice_arg = rig,
+        .refused = on_refused,
+        .refused_arg = rig,
     };
     struct err err = {0};
 

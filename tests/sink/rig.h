@@ -42,6 +42,7 @@ struct rig {
     ticket_t next; /* the ticket of the next message */
     size_t acked;
     unsigned char times_acked[RIG_TICKETS];
+    size_t refused; /* that the sink has told of, one by one */
     struct err err; /* what sink_serve failed with */
     struct notice notices[RIG_NOTICES];
     size_t nnotices;
