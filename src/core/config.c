@@ -403,6 +403,7 @@ void config_free(struct config *config)
     free(config->postgres.slot);
     free(config->dead_letters.schema);
     free(config->dead_letters.topic);
+    free(config->http.listen.host);
     free(config->tables);
     free(config->kafka);
     origins_free(config->origins);

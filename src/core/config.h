@@ -22,6 +22,12 @@ struct header_setting {
     char *header;
 };
 
+/* Where to listen. */
+struct address_setting {
+    char *host;
+    uint16_t port;
+};
+
 /* One [table ...] section.  Column settings are names as they stand in
  * pg_attribute, case and all; NULL where the setting is empty: not used. */
 struct table_settings {
@@ -82,6 +88,9 @@ struct config {
         int64_t topic_wait_ms; /* 0: for ever */
         char *topic;           /* where dead letters go besides; "": nowhere */
     } dead_letters;
+    struct {
+        struct address_setting listen; /* host NULL: nowhere */
+    } http;
 
     struct config_origins *origins; /* where each value comes from; private */
 };

@@ -256,6 +256,51 @@ static int store_headers(const char *text, struct table_settings *table, struct 
     return 0;
 }
 
+/* ---- addresses ----------------------------------------------------------------- */
+
+static int no_address(const char *text, struct err *err)
+{
+    return err_set(err, ERR_CONFIG,
+                   "\"%s\" is no address to listen at; it may be 127.0.0.1:8464, "
+                   "[::1]:8464 or name:8464",
+                   text);
+}
+
+/* 1 to 65535. */
+static bool take_port(const char *text, uint16_t *ret)
+{
+    unsigned long port = 0;
+
+    for (; *text >= '0' && *text <= '9' && port <= UINT16_MAX; text++)
+        port = 10 * port + (unsigned long)(*text - '0');
+    if (*text != '\0' || port == 0 || port > UINT16_MAX)
+        return false;
+    *ret = (uint16_t)port;
+    return true;
+}
+
+/* host:port, or [v6]:port. */
+static int store_address(const char *text, struct address_setting *field, struct err *err)
+{
+    bool is_v6 = text[0] == '[';
+    const char *host = text + is_v6;
+    size_t len = strcspn(host, is_v6 ? "]" : ":");
+    const char *colon = host + len + (is_v6 && host[len] == ']');
+    struct address_setting address = {0};
+
+    if (*text != '\0') {
+        if (len == 0 || strcspn(host, " \t") < len || *colon != ':' ||
+            !take_port(colon + 1, &address.port))
+            return no_address(text, err);
+        address.host = strndup(host, len);
+        if (!address.host)
+            return out_of_memory(err);
+    }
+    free(field->host);
+    *field = address;
+    return 0;
+}
+
 int setting_store(const struct setting *setting, const char *text, void *record,
                   struct err *err)
 {
@@ -279,6 +324,8 @@ int setting_store(const struct setting *setting, const char *text, void *record,
         return store_size(setting, text, field, err);
     case SETTING_DURATION:
         return parse_quantity(setting, text, field, err);
+    case SETTING_ADDRESS:
+        return store_address(text, field, err);
     case SETTING_CHOICE:
         return store_choice(setting, text, field, err);
     case SETTING_PROPERTY:

@@ -35,6 +35,7 @@ const struct section_kind section_kinds[] = {
     {"relay", "[relay]", "The relay itself."},
     {"dead_letters", "[dead_letters]",
      "Events that Kafka does not take, in the table `walrelay_dead_letters`."},
+    {"http", "[http]", "What the relay says of itself to a monitoring system."},
 };
 const size_t nsection_kinds = COUNT(section_kinds);
 
@@ -287,6 +288,15 @@ const struct setting settings[] = {
      .help =
          "A topic to which each event that Kafka refuses is sent besides, with headers "
          "that say why. Empty: none."},
+
+    {.section = "http",
+     .key = "listen",
+     .type = SETTING_ADDRESS,
+     .fallback = "",
+     .offset = CONFIG(http.listen),
+     .help = "Where `GET /metrics` is answered, for Prometheus: `127.0.0.1:8464`, "
+             "`[::1]:8464`, `0.0.0.0:8464` for all interfaces. There is no TLS and no "
+             "password. Empty: nowhere."},
 };
 const size_t nsettings = COUNT(settings);
 
@@ -331,6 +341,7 @@ static const char *const type_words[] = {
     [SETTING_SIZE] = "size in B, kB, MB or GB",
     [SETTING_DURATION] = "duration in ms, s, min or h",
     [SETTING_COUNT] = "whole number",
+    [SETTING_ADDRESS] = "HOST:PORT",
     [SETTING_CHOICE] = "one of",
     [SETTING_PROPERTY] = "text",
 };

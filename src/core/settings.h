@@ -21,6 +21,7 @@ enum setting_type {
     SETTING_SIZE,     /* uint64_t, bytes */
     SETTING_DURATION, /* int64_t, milliseconds */
     SETTING_COUNT,    /* uint64_t, a whole number without a unit */
+    SETTING_ADDRESS,  /* struct address_setting, host NULL when empty */
     SETTING_CHOICE,   /* an enum that counts from 0 in the order of choices */
     SETTING_PROPERTY, /* one more struct kafka_property */
 };

@@ -147,7 +147,11 @@ static void each_value_is_shown_with_its_origin(void **state)
                               "# default\n"
                               "topic_wait = 0s\n"
                               "# default\n"
-                              "dead_letter_topic =\n");
+                              "dead_letter_topic =\n"
+                              "\n"
+                              "[http]\n"
+                              "# default\n"
+                              "listen =\n");
     free(text);
     config_free(config);
 }

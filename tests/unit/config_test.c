@@ -194,6 +194,67 @@ static void dead_letters_that_make_no_sense_are_refused(void **state)
            "public.outbox_events], too");
 }
 
+static void assert_listens(const char *text, const char *host, uint16_t port)
+{
+    struct config *config;
+    char file[256];
+
+    (void)snprintf(file, sizeof(file), SMALLEST "[http]\nlisten = %s\n", text);
+    config = parse(file, nothing);
+    assert_string_equal(config->http.listen.host, host);
+    assert_int_equal(config->http.listen.port, port);
+    config_free(config);
+}
+
+static void an_address_to_listen_at_is_a_host_and_a_port(void **state)
+{
+    (void)state;
+    assert_listens("127.0.0.1:8464", "127.0.0.1", 8464);
+    assert_listens("localhost:1", "localhost", 1);
+    assert_listens("[::1]:65535", "::1", 65535);
+    assert_listens("[fe80::1%eth0]:8464", "fe80::1%eth0", 8464);
+}
+
+static void nobody_listens_unless_told_so(void **state)
+{
+    static const char *const given[] = {"WALRELAY_HTTP_LISTEN=10.0.0.1:80", NULL};
+    static const char *const taken_back[] = {"WALRELAY_HTTP_LISTEN=", NULL};
+    struct config *config = parse(SMALLEST, nothing);
+
+    (void)state;
+    assert_null(config->http.listen.host);
+    config_free(config);
+    config = parse(SMALLEST, given);
+    assert_string_equal(config->http.listen.host, "10.0.0.1");
+    assert_int_equal(config->http.listen.port, 80);
+    config_free(config);
+    config = parse(SMALLEST "[http]\nlisten = 127.0.0.1:8464\n", taken_back);
+    assert_null(config->http.listen.host);
+    config_free(config);
+}
+
+static void what_is_no_address_to_listen_at_is_refused(void **state)
+{
+    static const char *const wrong[] = {
+        "8464",        ":8464",     "127.0.0.1",     "127.0.0.1:",
+        "127.0.0.1:0", "a:65536",   "a:-1",          "a:1x",
+        "a b:1",       "[::1]8464", "[::1:80",       "[]:80",
+        "::1:8464",    "[::1]",     "http://a:8464", "a:99999999999999999999"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(wrong); i++) {
+        char file[256];
+        char why[256];
+
+        (void)snprintf(file, sizeof(file), SMALLEST "[http]\nlisten = %s\n", wrong[i]);
+        (void)snprintf(why, sizeof(why),
+                       "walrelay.conf:7: listen: \"%s\" is no address to listen at; it "
+                       "may be 127.0.0.1:8464, [::1]:8464 or name:8464",
+                       wrong[i]);
+        refuse(file, why);
+    }
+}
+
 static void an_empty_column_is_one_that_is_not_used(void **state)
 {
     struct config *config = parse(SMALLEST "key =\nid =\ntype =\nheaders =\n", nothing);
@@ -650,6 +711,9 @@ int main(void)
         cmocka_unit_test(dead_letters_have_defaults),
         cmocka_unit_test(dead_letters_can_be_set),
         cmocka_unit_test(dead_letters_that_make_no_sense_are_refused),
+        cmocka_unit_test(an_address_to_listen_at_is_a_host_and_a_port),
+        cmocka_unit_test(nobody_listens_unless_told_so),
+        cmocka_unit_test(what_is_no_address_to_listen_at_is_refused),
         cmocka_unit_test(an_empty_column_is_one_that_is_not_used),
         cmocka_unit_test(the_logged_aggregate_is_the_key_unless_it_is_set),
         cmocka_unit_test(each_table_has_its_own_settings),
