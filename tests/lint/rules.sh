@@ -35,7 +35,8 @@ rule "core and base know no sockets" "$(grep -rnE '^#include <(sys/socket|netine
 rule "libpq stays in io/pg.c and io/pg_params.c" "$(uses '^#include <libpq' io/pg.c io/pg_params.c)"
 rule "librdkafka stays in io/producer*.c and io/kafka_error.c" \
   "$(uses '^#include <librdkafka' 'io/producer[a-z_]*.c' io/kafka_error.c)"
-rule "no foreign type in a header" "$(grep -rnE --include='*.h' '^#include <(libpq|librdkafka|jansson|ini_)' "$src" || true)"
+rule "libmicrohttpd stays in io/httpd.c" "$(uses '^#include <microhttpd' io/httpd.c)"
+rule "no foreign type in a header" "$(grep -rnE --include='*.h' '^#include <(libpq|librdkafka|jansson|ini_|microhttpd)' "$src" || true)"
 rule "only base/clock.c reads the time" "$(uses '\b(clock_gettime|gettimeofday|time)\(' base/clock.c)"
 rule "only main.c exits" "$(uses '\b_?exit\(' main.c)"
 rule "a static local is hidden state" "$(uses '^[[:space:]]+static ' | grep -vE 'static const ' || true)"
