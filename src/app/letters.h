@@ -6,6 +6,7 @@
  *   letters_copy.c   a refused entry to dead_letter_topic, before its row
  *   relay_letters.c  the writer's connection; rows in, their tickets to the ledger
  *   relay_retry.c    rows that are tried again, and those they held back
+ *   letters_tally.c  how many there are, for the metrics
  *
  * docs/decisions/0015-dead-letters.md says how it works. */
 #ifndef WALRELAY_APP_LETTERS_H
@@ -38,6 +39,7 @@ enum letters_op {
     OP_RESOLVE,
     OP_FAIL,
     OP_COUNT,
+    OP_TALLY,
 };
 
 enum retry_state {
@@ -96,6 +98,18 @@ struct copies {
     int64_t told_ms;
 };
 
+/* What the metrics say of the table, as it was counted last. */
+struct tally {
+    bool wanted;   /* there are metrics */
+    bool known;    /* it has been counted */
+    bool stale;    /* the table has changed since */
+    int64_t at_ms; /* not counted again before */
+    int64_t waiting;
+    int64_t held;
+    int64_t dead;
+    int64_t oldest_ms; /* when, on the loop's clock, the oldest was written */
+};
+
 struct letters {
     struct held *held;
     struct breaker *breaker;
@@ -121,6 +135,7 @@ struct letters {
 
     struct copies copies;
     struct retry retry;
+    struct tally tally;
     struct backoff backoff;
     int64_t at_ms; /* not before, after a failure */
     bool failing;
@@ -168,5 +183,15 @@ int relay_retry_ask(struct relay *relay, struct err *err)
 void relay_retry_answered(struct relay *relay, enum letters_op op);
 bool relay_retry_is_settled(const struct relay *relay);
 int64_t relay_retry_deadline(const struct relay *relay);
+
+/* letters_tally.c */
+/* The table may be other than it was. */
+void relay_tally_changed(struct letters *letters);
+/* Time to count? */
+bool relay_tally_is_due(const struct relay *relay);
+int relay_tally_ask(struct relay *relay, struct err *err)
+    __attribute__((warn_unused_result));
+void relay_tally_answered(struct relay *relay);
+int64_t relay_tally_deadline(const struct relay *relay);
 
 #endif

@@ -96,6 +96,7 @@ static void take_acks(struct relay *relay)
     int rc = sink_serve(relay->sink, relay->now_ms, &err);
 
     while (sink_done(relay->sink, &ticket)) {
+        relay->published++;
         if (ticket_is_retry(ticket)) {
             relay_letters_arrived(relay, ticket);
             continue;
@@ -111,7 +112,8 @@ static void take_acks(struct relay *relay)
 
 static int timeout_of(const struct relay *relay)
 {
-    int64_t deadline = sink_deadline(relay->sink);
+    int64_t deadline =
+        clock_min(sink_deadline(relay->sink), relay_metrics_deadline(relay));
     int64_t left;
 
     if (relay->stop)
@@ -169,9 +171,10 @@ static void wait_for_any(struct relay *relay)
 {
     int64_t before = relay->now_ms;
     int timeout = timeout_of(relay);
-    struct pollfd fds[2 + SINK_FDS + LETTERS_FDS + JOBS];
+    struct pollfd fds[2 + SINK_FDS + LETTERS_FDS + METRICS_FDS + JOBS];
     nfds_t n = 0;
     nfds_t letters;
+    nfds_t metrics;
     nfds_t after;
 
     fds[n++] = (struct pollfd){relay->signal_fd, POLLIN, 0};
@@ -180,12 +183,16 @@ static void wait_for_any(struct relay *relay)
         fds[n++] = source_fd(relay->source, relay_awaits_input(relay));
     letters = n;
     n += relay_letters_fds(relay, fds + n);
+    metrics = n;
+    n += relay_metrics_fds(relay, fds + n);
     after = n;
     n += job_fds(relay, fds + n);
     must(poll(fds, n, timeout) >= 0 || errno == EINTR);
     relay->now_ms = clock_mono_ms();
-    for (nfds_t i = letters; i < after; i++)
+    for (nfds_t i = letters; i < metrics; i++)
         relay_letters_polled(relay, &fds[i]);
+    for (nfds_t i = metrics; i < after; i++)
+        relay_metrics_polled(relay, &fds[i]);
     note_pause(relay, relay->now_ms - before - timeout);
 }
 
@@ -215,6 +222,7 @@ static void turn(struct relay *relay)
         break;
     }
     relay_serve_letters(relay);
+    relay_serve_metrics(relay);
 }
 
 /* ---- life ------------------------------------------------------------------------ */
@@ -235,10 +243,12 @@ static int open_relay(struct relay *relay, struct err *err)
         .memory_bytes = relay->config->relay.memory_bytes,
         .topic_wait_ms = topic_wait_ms(relay->config),
         .notice = relay_notice,
+        .refused = relay_metrics_refused,
+        .refused_arg = relay,
     };
 
     relay->signal_fd = signals_open(err);
-    if (relay->signal_fd < 0)
+    if (relay->signal_fd < 0 || relay_metrics_open(relay, err) != 0)
         return -1;
     relay->sink = sink_new(&options, err);
     if (!relay->sink)
@@ -270,6 +280,7 @@ static bool finish_jobs(const struct relay *relay)
 /* False: a thread still looks at relay and its configuration. */
 static bool close_relay(struct relay *relay)
 {
+    relay_metrics_close(relay);
     sink_free(relay->sink);
     relay->sink = NULL;
     ledger_free(relay->ledger);

@@ -74,6 +74,8 @@ void relay_close_stream(struct relay *relay)
     relay->memo.kept = false;
     relay_letters_end(relay);
     publish_forget(&relay->publisher);
+    if (relay->publisher.router)
+        relay->timestamps_replaced += router_timestamps_replaced(relay->publisher.router);
     router_free(relay->publisher.router);
     relay->publisher.router = NULL;
     connection_done(&relay->connection);
@@ -92,6 +94,7 @@ void relay_lost(struct relay *relay, const struct err *err, int64_t at_least_ms)
         return;
     }
     relay_tell(relay, err);
+    relay->reconnects++;
     if (relay->stop)
         relay->phase = STOPPED; /* nothing can be confirmed any more */
     else

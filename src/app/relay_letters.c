@@ -38,6 +38,7 @@ static void failed(struct relay *relay, const struct err *err)
     struct letters *l = relay->letters;
 
     l->retry.changed = l->retry.changed || l->op == OP_COUNT;
+    l->tally.stale = l->tally.stale || l->op == OP_TALLY;
     l->op = OP_NONE;
     if (l->writer && deadletters_fenced(l->writer)) {
         relay_lost(relay, err, 0);
@@ -89,6 +90,7 @@ static void use(struct relay *relay)
     const struct config *config = relay->config;
 
     relay_retry_begin(relay);
+    relay_tally_changed(l);
     if (l->loaded)
         return;
     l->loaded = true;
@@ -269,10 +271,14 @@ static void answered(struct relay *relay)
 
     l->op = OP_NONE;
     went_well(relay);
+    if (op == OP_WRITE || op == OP_RESOLVE || op == OP_FAIL)
+        relay_tally_changed(l);
     if (op == OP_WRITE)
         rows_written(relay);
     else if (op == OP_END)
         end_written(relay);
+    else if (op == OP_TALLY)
+        relay_tally_answered(relay);
     else
         relay_retry_answered(relay, op);
 }
@@ -285,6 +291,8 @@ static int ask(struct relay *relay, struct err *err)
 
     if (end_is_known(relay))
         return write_end(relay, err);
+    if (relay_tally_is_due(relay))
+        return relay_tally_ask(relay, err);
     if (breaker_is_open(l->breaker))
         return 0;
     n = sink_refused(relay->sink, l->entries, DEADLETTERS_MAX, WRITE_BYTES);
@@ -305,8 +313,10 @@ static void serve_writer(struct relay *relay)
     if (l->readable || l->op != OP_NONE)
         rc = deadletters_serve(l->writer, &err);
     l->readable = false;
-    if (rc >= 0 && deadletters_changed(l->writer))
+    if (rc >= 0 && deadletters_changed(l->writer)) {
         l->retry.changed = true;
+        relay_tally_changed(l);
+    }
     if (rc > 0)
         answered(relay);
     if (rc >= 0 && l->op == OP_NONE && relay->now_ms >= l->at_ms)
@@ -381,10 +391,11 @@ static int64_t statement_deadline(const struct relay *relay)
     if (l->job || l->op != OP_NONE)
         return CLOCK_NEVER;
     if (breaker_is_open(l->breaker))
-        return l->open_told_ms + TELL_EVERY_MS;
+        return clock_min(l->open_told_ms + TELL_EVERY_MS, relay_tally_deadline(relay));
     deadline = l->writer ? relay_retry_deadline(relay) : l->at_ms;
     if (l->failing)
         deadline = clock_min(deadline, l->at_ms);
+    deadline = clock_min(deadline, relay_tally_deadline(relay));
     return deadline > l->at_ms ? deadline : l->at_ms;
 }
 
@@ -418,6 +429,7 @@ int relay_letters_open(struct relay *relay, struct err *err)
         backoff_init(&l->backoff, AGAIN_MS, AGAIN_MAX_MS);
         letters_copies_init(&l->copies);
         l->retry.failed = -1;
+        l->tally.wanted = relay->metrics != NULL;
     }
     if (!l || !l->held || !l->breaker)
         return err_set(err, ERR_INTERNAL, "out of memory for dead letters");

@@ -211,6 +211,7 @@ static bool put(struct relay *relay, int row)
         r->states[row] = RETRY_SENT;
     if (rc < 0 && err.class == ERR_POISON) {
         why.text = err.text;
+        relay_metrics_refused(relay, cell(r, row, DUE_EVENT_TYPE));
         refused(relay, row, &why);
     }
     return rc == 1;

@@ -8,6 +8,7 @@
  *   relay_memo.c     STREAMING: the position is written down before it is told
  *   relay_letters.c  STREAMING, DRAINING: what Kafka does not take, into its table
  *   relay_retry.c    STREAMING: from there to Kafka after all
+ *   relay_metrics.c  what it says of itself, in every phase
  *   relay_stop.c     DRAINING, ENDING
  *
  *   CONNECTING ──> STREAMING ──> DRAINING ──> ENDING ──> STOPPED
@@ -29,6 +30,8 @@
 #include "core/backoff.h"
 #include "core/history.h"
 #include "core/ledger.h"
+#include "core/metrics.h"
+#include "io/httpd.h"
 #include "io/job.h"
 #include "io/lane.h"
 #include "io/sink.h"
@@ -113,6 +116,14 @@ struct relay {
     struct watch watch;
     struct memo_keeper memo;
     struct letters *letters; /* NULL: on_poison = stop */
+
+    /* what the metrics count */
+    struct metrics *metrics; /* NULL: nobody listens */
+    struct httpd *httpd;
+    uint64_t start_ms; /* since 1970 */
+    uint64_t published;
+    uint64_t reconnects;
+    uint64_t timestamps_replaced; /* by routers that are gone */
 
     /* stopping */
     bool stop;
@@ -199,6 +210,18 @@ enum { LETTERS_FDS = 1 + LANE_FDS };
 size_t relay_letters_fds(const struct relay *relay, struct pollfd *fds);
 void relay_letters_polled(struct relay *relay, const struct pollfd *fd);
 int64_t relay_letters_deadline(const struct relay *relay);
+
+/* relay_metrics.c */
+int relay_metrics_open(struct relay *relay, struct err *err)
+    __attribute__((warn_unused_result));
+void relay_metrics_close(struct relay *relay);
+/* An event of that type was refused; arg is the relay, see sink_refused_t. */
+void relay_metrics_refused(void *arg, struct slice event_type);
+enum { METRICS_FDS = 1 };
+size_t relay_metrics_fds(const struct relay *relay, struct pollfd *fds);
+void relay_metrics_polled(const struct relay *relay, const struct pollfd *fd);
+void relay_serve_metrics(struct relay *relay);
+int64_t relay_metrics_deadline(const struct relay *relay);
 
 /* relay_stop.c */
 /* No more changes are taken; what is under way gets shutdown_timeout. */

@@ -280,6 +280,22 @@ int deadletters_count(struct deadletters *d, struct err *err)
     return begin(d, HEAD, err);
 }
 
+int deadletters_tally(struct deadletters *d, struct err *err)
+{
+    begin_params(d);
+    buf_printf(&d->sql,
+               DEAD_LETTER_OURS
+               "tally AS (SELECT count(*) FILTER (WHERE state = 'waiting') AS waiting,"
+               " count(*) FILTER (WHERE state = 'held') AS held,"
+               " count(*) FILTER (WHERE state = 'dead') AS dead,"
+               " floor(extract(epoch FROM now() - min(first_failed_at)) * 1000)::bigint"
+               " AS age FROM %s WHERE slot = $1::text"
+               " AND state IN ('waiting', 'held', 'dead'))"
+               " SELECT EXISTS (SELECT FROM ours), waiting, held, dead, age FROM tally",
+               d->table);
+    return begin(d, HEAD, err);
+}
+
 /* ---- answers --------------------------------------------------------------------- */
 
 struct pollfd deadletters_fd(const struct deadletters *d)

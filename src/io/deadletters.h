@@ -83,6 +83,10 @@ int deadletters_due(struct deadletters *deadletters, uint64_t max_attempts,
 int deadletters_count(struct deadletters *deadletters, struct err *err)
     __attribute__((warn_unused_result));
 
+/* Begins to count the unresolved rows by state. */
+int deadletters_tally(struct deadletters *deadletters, struct err *err)
+    __attribute__((warn_unused_result));
+
 /* The columns of an answer.  Bytes are hexadecimal digits.  deadletters_due has always a
  * row; without an id there is none to send. */
 enum {
@@ -91,6 +95,11 @@ enum {
     COUNTED_TOPIC = 1,
     COUNTED_KEY,
     COUNTED_ROWS,
+
+    TALLY_WAITING = 1,
+    TALLY_HELD,
+    TALLY_DEAD,
+    TALLY_AGE_MS, /* of the oldest; NULL: there is none */
 
     DUE_NEXT_MS = 1, /* until another is due; NULL: none will */
     DUE_ID,
