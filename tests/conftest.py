@@ -10,6 +10,7 @@ from typing import Iterator
 import pytest
 
 from kit import process
+from kit.dead_letters import make_letters
 from kit.kafka import Kafka
 from kit.lab import Lab
 from kit.postgres import Postgres
@@ -81,6 +82,23 @@ def lab(postgres: Postgres, kafka: Kafka) -> Iterator[Lab]:
         kafka.start()
     with Lab(postgres, kafka, f"t{next(_numbers):04}") as place:
         yield place
+
+
+@pytest.fixture
+def letters(lab: Lab) -> Lab:
+    """A lab with the table of dead letters, and a topic that takes no large record."""
+    make_letters(lab)
+    lab.topic("order", 1, {"max.message.bytes": "100000"})
+    return lab
+
+
+@pytest.fixture
+def role(lab: Lab) -> Iterator[str]:
+    """A role with the least rights, as the relay's; with a password."""
+    name = f"relay_{lab.db}"
+    lab.conn.execute(f"CREATE ROLE {name} LOGIN REPLICATION PASSWORD 'pw'")
+    yield name
+    lab.conn.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")
 
 
 @pytest.fixture

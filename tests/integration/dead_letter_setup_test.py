@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator
 
 import psycopg
 import pytest
@@ -18,15 +17,6 @@ INSERT = (
     f"INSERT INTO {LETTERS} (slot, row_lsn, row_number, committed_at, begin_lsn, outbox_table, reason, state)"
     " VALUES ('s', '0/1', 1, 'epoch', '0/1', 't', 'r', 'waiting')"
 )
-
-
-@pytest.fixture
-def role(lab: Lab) -> Iterator[str]:
-    """A role with the least rights, as the relay's; with a password."""
-    name = f"relay_{lab.db}"
-    lab.conn.execute(f"CREATE ROLE {name} LOGIN REPLICATION PASSWORD 'pw'")
-    yield name
-    lab.conn.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")
 
 
 def as_role(lab: Lab, role: str) -> Config:

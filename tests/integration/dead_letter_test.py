@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import signal
 
-import pytest
-
 from kit.dead_letters import (
     BIG,
     LETTERS,
-    UNRESOLVED,
+    arrived,
     big,
     command,
     in_order,
-    make_letters,
+    mend,
+    retried,
     row,
     settings,
     small,
@@ -23,27 +22,8 @@ from kit.dead_letters import (
     wait_states,
 )
 from kit.lab import Lab
-from kit.relay import Relay
 from kit.rows import EVENTS, arrivals, insert, make_table, section
 from kit.wait import wait_until
-
-
-@pytest.fixture
-def letters(lab: Lab) -> Lab:
-    """A lab with the table of dead letters, and a topic that takes no large record."""
-    make_letters(lab)
-    lab.topic("order", 1, {"max.message.bytes": "100000"})
-    return lab
-
-
-def mend(lab: Lab) -> None:
-    lab.kafka.alter_topic(lab.prefix + "order", max_message_bytes=1_000_000)
-
-
-def arrived(lab: Lab, event: str) -> bool:
-    """Has Kafka the event?"""
-    return any(record.header("id") == event.encode() for record in lab.checker.collect())
-
 
 # ------------------------------------------------------------------------- into the table
 
@@ -343,11 +323,3 @@ def test_dead_letters_keep_the_order_of_every_key_while_the_relay_is_killed_agai
     wait_until(lambda: retried(letters, relay), 90, lambda: f"{states(letters)}")
     letters.checker.commit(*ids)
     letters.verify()
-
-
-def retried(lab: Lab, relay: Relay) -> bool:
-    """Nothing is unresolved; what was tried too often before the topic was mended is tried again."""
-    left = [state for state in states(lab).values() if state in UNRESOLVED]
-    if "dead" in left:
-        command(relay, "retry", "--all")
-    return not left

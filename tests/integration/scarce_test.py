@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
 
 import pytest
 
+from kit.disk import enlarge, small_disk
 from kit.kafka import Kafka
 from kit.lab import TABLE, Lab
 from kit.load import rows, take_table
@@ -19,21 +17,6 @@ from kit.wait import wait_until
 
 INTERNAL_EXIT = 70
 SENDER_TIMEOUT_S = 2
-
-
-@contextmanager
-def small_disk(place: Path, owner: str, size: str) -> Iterator[None]:
-    """A file system of that size at `place`."""
-    options = f"size={size},mode=700,uid={owner},gid={owner}"
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "walrelay-test", str(place)], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
-def enlarge(place: Path, size: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,size={size}", str(place)], check=True)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")

@@ -133,3 +133,39 @@ def in_order(lab: Lab, *ids: str) -> None:
     lab.checker.commit(*ids)
     offsets = [record.offset for record in arrivals(lab, *ids)]
     assert offsets == sorted(offsets)
+
+
+def mend(lab: Lab) -> None:
+    lab.kafka.alter_topic(lab.prefix + "order", max_message_bytes=1_000_000)
+
+
+def arrived(lab: Lab, event: str) -> bool:
+    """Has Kafka the event?"""
+    return any(record.header("id") == event.encode() for record in lab.checker.collect())
+
+
+def retried(lab: Lab, relay: Relay) -> bool:
+    """Nothing is unresolved; what was tried too often before the topic was mended is tried again."""
+    left = [state for state in states(lab).values() if state in UNRESOLVED]
+    if "dead" in left:
+        command(relay, "retry", "--all")
+    return not left
+
+
+def wait_statement(lab: Lab, like: str, event: str = "%", timeout: float = 30) -> None:
+    """Wait until a statement of the relay's waits in the server, for a lock unless `event` names another thing."""
+    kind = "Lock" if event == "%" else "%"
+    query = (
+        "SELECT 1 FROM pg_stat_activity WHERE datname = %s AND application_name = 'walrelay'"
+        " AND query LIKE %s AND wait_event LIKE %s AND wait_event_type LIKE %s"
+    )
+    wait_until(lambda: bool(lab.postgres.execute(query, lab.db, like, event, kind)), timeout, f"{like} waits")
+
+
+def end_sessions(lab: Lab) -> int:
+    """Terminate the relay's ordinary connections to the lab's database; how many there were."""
+    query = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+        " AND application_name = 'walrelay' AND backend_type = 'client backend'"
+    )
+    return len(lab.postgres.execute(query, lab.db))

@@ -90,8 +90,12 @@ class Proxy(Scope):
 
     def refuse(self) -> None:
         """Reset all connections and refuse new ones."""
-        self._run(self._stop_listening())
+        self.shut()
         self.cut()
+
+    def shut(self) -> None:
+        """Refuse new connections; those there are go on."""
+        self._run(self._stop_listening())
 
     def freeze(self) -> None:
         """Accept connections, keep those there are, and let nothing pass on any of them."""
