@@ -79,12 +79,14 @@ void dead_letter_insert(struct buf *sql, const char *table, size_t n)
     buf_add_str(sql, ") AS (VALUES ");
     for (size_t row = 0; row < n; row++)
         add_row(sql, row);
-    buf_printf(sql, "), done AS (INSERT INTO %s (slot", table);
+    buf_printf(sql, "), done AS (INSERT INTO %s AS d (slot", table);
     add_columns(sql);
     buf_add_str(sql, ") SELECT $1::text");
     add_expressions(sql);
     buf_add_str(sql, " FROM v, ours ORDER BY place ON CONFLICT"
-                     " (slot, row_lsn, row_number, committed_at) DO NOTHING)"
+                     " (slot, row_lsn, row_number, committed_at) DO UPDATE"
+                     " SET commit_lsn = excluded.commit_lsn"
+                     " WHERE d.commit_lsn IS NULL AND excluded.commit_lsn IS NOT NULL)"
                      " SELECT EXISTS (SELECT FROM ours)");
 }
 

@@ -45,7 +45,9 @@ enum { DEAD_LETTER_PARAMS = 24, DEAD_LETTER_FIRST = 3 };
 
 /* Appends the statement for n rows, of the table called table (as SQL writes it).  It
  * returns one row: was the slot $1 active for PID $2?  If not, nothing was written.
- * Rows that exist are left alone.  Ids are in the order of the rows. */
+ * Rows that exist are left alone, but for commit_lsn where they lack it: no answer came
+ * when they were written, and the end was not known yet.  Ids are in the order of the
+ * rows. */
 void dead_letter_insert(struct buf *sql, const char *table, size_t n);
 
 /* Fills the parameters of n rows, which borrow from letters and from text.  False: text

@@ -17,7 +17,7 @@ static void each_row_of_the_statement_has_its_parameters(void **state)
     assert_non_null(strstr(buf_str(&sql), "$26::text), (1, $27::text"));
     assert_non_null(strstr(buf_str(&sql), "$50::text)), done"));
     assert_null(strstr(buf_str(&sql), "$51"));
-    assert_non_null(strstr(buf_str(&sql), "INSERT INTO s.t (slot, row_lsn"));
+    assert_non_null(strstr(buf_str(&sql), "INSERT INTO s.t AS d (slot, row_lsn"));
     buf_done(&sql);
 }
 

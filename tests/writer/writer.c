@@ -2,7 +2,8 @@
  *
  * dead_letter_writer_test.py calls it and looks at the table.  WHAT is
  *   rows     100 rows of odd bytes, then the same again
- *   end      three rows of an open transaction, then its end
+ *   end      two rows of an open transaction and one of another; the end of the first
+ *            one; the last row again, with its end
  *   foreign  one row, for a PID that does not stream from the slot
  *   many     10,000 rows
  *   attempts resolves the rows 1 and 2, and lets 3, 4 and 5 fail once more of two times
@@ -119,18 +120,21 @@ static int write_rows(size_t n, int times, struct err *err)
 static int write_end(struct err *err)
 {
     struct dead_letter all[3];
+    struct dead_letter *last = &all[2];
 
     for (unsigned n = 0; n < 3; n++) {
         all[n] = letter_of(&plain_message, 2 * n);
         all[n].place.commit_us = 1764496800000001;
         all[n].end = LSN_NONE;
     }
-    all[2].begin++; /* of another transaction */
+    last->begin++; /* of another transaction */
     if (write_all(all, 3, err) < 0 ||
         deadletters_end(letters, all[0].begin, all[0].place.commit_us, 0x300000000u,
-                        err) < 0)
+                        err) < 0 ||
+        wait_for_end(err) < 0)
         return -1;
-    return wait_for_end(err);
+    last->end = 0x400000000u;
+    return write_all(last, 1, err);
 }
 
 static int load(char **argv, struct err *err)
