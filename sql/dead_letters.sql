@@ -78,6 +78,9 @@ CREATE TABLE IF NOT EXISTS :"schema".walrelay_dead_letters (
 CREATE INDEX IF NOT EXISTS walrelay_dead_letters_key
 ON :"schema".walrelay_dead_letters (slot, topic, md5(key), id) WHERE state IN ('waiting', 'held', 'dead');
 
+CREATE INDEX IF NOT EXISTS walrelay_dead_letters_held
+ON :"schema".walrelay_dead_letters (slot, topic, md5(key)) WHERE state = 'held';
+
 CREATE INDEX IF NOT EXISTS walrelay_dead_letters_due
 ON :"schema".walrelay_dead_letters (slot, retry_after) WHERE state IN ('waiting', 'dead');
 

@@ -184,7 +184,9 @@ static void rows_written(struct relay *relay)
     for (size_t i = 0; i < n; i++) {
         const struct entry *e = l->entries[i];
 
-        held_written(l->held, sink_topic_of(e), e->key);
+        /* resolved meanwhile: what it was to wait behind */
+        if (held_written(l->held, sink_topic_of(e), e->key) && e->refusal.held)
+            l->retry.due_ms = relay->now_ms;
         tell_written(e);
         acknowledge(relay, e, l->ended[i]);
     }

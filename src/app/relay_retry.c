@@ -278,6 +278,7 @@ static int ask_fail(struct relay *relay, struct err *err)
     unsigned attempts = (unsigned)number(r, r->failed, DUE_ATTEMPTS, 0) + 1;
     const struct deadletters_failure failure = {
         .id = pg_value(r->rows, r->failed, DUE_ID),
+        .version = pg_value(r->rows, r->failed, DUE_VERSION),
         .reason = slice_of(r->refusal.reason),
         .error_code = slice_of(r->refusal.code),
         .error = slice_of(r->why),

@@ -363,15 +363,18 @@ enum held_room held_add(struct held *held, struct slice topic, struct slice key,
     return HELD_TAKEN;
 }
 
-void held_written(struct held *held, struct slice topic, struct slice key)
+bool held_written(struct held *held, struct slice topic, struct slice key)
 {
     struct held_key *found;
+    bool alone;
 
     if (!can_hold(held, topic, key))
-        return;
+        return true;
     found = *find(held, topic, key);
     must(found && found->pending > 0);
+    alone = found->rows == 0;
     set_events(held, found, found->rows + 1, found->pending - 1);
+    return alone;
 }
 
 void held_remove(struct held *held, struct slice topic, struct slice key)

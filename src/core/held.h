@@ -77,8 +77,8 @@ bool held_holds(const struct held *held, struct slice topic, struct slice key,
 enum held_room held_add(struct held *held, struct slice topic, struct slice key,
                         uint64_t seq) __attribute__((warn_unused_result));
 
-/* One that was added is in the table. */
-void held_written(struct held *held, struct slice topic, struct slice key);
+/* One that was added is in the table.  True: no other row of its key is. */
+bool held_written(struct held *held, struct slice topic, struct slice key);
 
 /* One row of the table is resolved or discarded; with the last one the key is free.
  * Nothing if there are none. */

@@ -197,10 +197,12 @@ int deadletters_fail(struct deadletters *d, const struct deadletters_failure *fa
                      struct err *err)
 {
     const struct slice values[] = {slice_of(failure->id), failure->reason,
-                                   failure->error_code, failure->error};
+                                   failure->error_code, failure->error,
+                                   slice_of(failure->version)};
+    const size_t n = sizeof(values) / sizeof(values[0]);
 
     begin_params(d);
-    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+    for (size_t i = 0; i < n; i++)
         d->params[HEAD + i] = (struct pg_param){.value = values[i]};
     buf_printf(&d->sql,
                "%s%s SET attempts = attempts + 1, last_failed_at = now(),"
@@ -209,35 +211,66 @@ int deadletters_fail(struct deadletters *d, const struct deadletters_failure *fa
                " state = CASE WHEN attempts + 1 >= %" PRIu64
                " THEN 'dead' ELSE 'waiting' END"
                " WHERE slot = $1::text AND id = $3::text::bigint"
+               " AND coalesce(xmin::text = $7::text, true)"
                " AND state IN ('waiting', 'held', 'dead')%s",
                ours, d->table, failure->retry_ms, failure->max_attempts, is_ours);
-    return begin(d, HEAD + 4, err);
+    return begin(d, HEAD + n, err);
 }
 
-/* Whether an unresolved row of the same key, in one of these states, is before d. */
-static void add_behind(struct deadletters *d, const char *states)
+#define UNRESOLVED "state IN ('waiting', 'held', 'dead')"
+
+/* There may be a hundred thousand rows that are held behind one: only the keys that have
+ * such are looked at, from one to the next by the index, and of each the first row. */
+static void add_free_keys(struct deadletters *d)
+{
+    static const char next[] =
+        "SELECT topic, md5(key) AS hash FROM %s WHERE slot = $1::text AND state = 'held'"
+        " AND topic IS NOT NULL AND key IS NOT NULL%s ORDER BY topic, md5(key) LIMIT 1";
+
+    buf_add_str(&d->sql, "keys AS ((");
+    buf_printf(&d->sql, next, d->table, "");
+    buf_add_str(&d->sql, ") UNION ALL SELECT next.* FROM keys, LATERAL (");
+    buf_printf(&d->sql, next, d->table,
+               " AND (topic, md5(key)) > (keys.topic, keys.hash)");
+    buf_printf(&d->sql,
+               ") next), free AS (SELECT * FROM keys WHERE 'held' = (SELECT state FROM %s"
+               " WHERE slot = $1::text AND topic = keys.topic AND md5(key) = keys.hash"
+               " AND " UNRESOLVED " ORDER BY id LIMIT 1) LIMIT %d)",
+               d->table, DEADLETTERS_MAX);
+}
+
+/* The held rows that no other one is before, but such; and those whose time has come, the
+ * first of their key. */
+static void add_ready(struct deadletters *d)
 {
     buf_printf(&d->sql,
-               "EXISTS (SELECT FROM %s e WHERE e.slot = d.slot AND e.topic = d.topic"
-               " AND md5(e.key) = md5(d.key) AND e.key = d.key AND e.id < d.id"
-               " AND e.state IN (%s))",
-               d->table, states);
+               "ready AS (SELECT run.id FROM free, LATERAL (SELECT id,"
+               " bool_or(state <> 'held') OVER (ORDER BY id) AS blocked"
+               " FROM (SELECT id, state FROM %s WHERE slot = $1::text"
+               " AND topic = free.topic AND md5(key) = free.hash AND " UNRESOLVED
+               " ORDER BY id LIMIT %d) AS first) AS run WHERE NOT blocked"
+               " UNION ALL SELECT id FROM %s d WHERE slot = $1::text"
+               " AND state IN ('waiting', 'dead') AND attempts < $3::text::bigint"
+               " AND (retry_after IS NULL OR retry_after <= now())"
+               " AND NOT EXISTS (SELECT FROM %s WHERE slot = d.slot AND topic = d.topic"
+               " AND md5(key) = md5(d.key) AND key = d.key AND id < d.id"
+               " AND " UNRESOLVED "))",
+               d->table, DEADLETTERS_MAX, d->table, d->table);
 }
 
 static void add_due(struct deadletters *d)
 {
-    buf_printf(&d->sql,
-               "SELECT d.*, row_number() OVER w AS place, sum(octet_length(CASE WHEN"
-               " replaced THEN replacement ELSE payload END)) OVER w AS bytes FROM %s d"
-               " WHERE slot = $1::text AND (state IN ('waiting', 'dead')"
-               " AND attempts < $3::text::bigint"
-               " AND (retry_after IS NULL OR retry_after <= now()) AND NOT ",
-               d->table);
-    add_behind(d, "'waiting', 'held', 'dead'");
-    buf_add_str(&d->sql, " OR state = 'held' AND NOT ");
-    add_behind(d, "'waiting', 'dead'");
-    buf_printf(&d->sql, ") WINDOW w AS (ORDER BY id) ORDER BY id LIMIT %d",
-               DEADLETTERS_MAX);
+    buf_add_str(&d->sql, "WITH RECURSIVE ");
+    add_free_keys(d);
+    buf_add_str(&d->sql, ", ");
+    add_ready(d);
+    buf_printf(
+        &d->sql,
+        " SELECT d.*, d.xmin AS version, row_number() OVER w AS place,"
+        " sum(octet_length(CASE WHEN replaced THEN replacement ELSE payload END))"
+        " OVER w AS bytes FROM (SELECT id FROM ready ORDER BY id LIMIT %d) AS picked"
+        " JOIN %s d ON d.id = picked.id WINDOW w AS (ORDER BY d.id)",
+        DEADLETTERS_MAX, d->table);
 }
 
 int deadletters_due(struct deadletters *d, uint64_t max_attempts, struct err *err)
@@ -260,7 +293,7 @@ int deadletters_due(struct deadletters *d, uint64_t max_attempts, struct err *er
                " header_values) WITH ORDINALITY AS header (name, value, n)), partition,"
                " floor(extract(epoch FROM record_time) * 1000)::bigint, given_time,"
                " floor(extract(epoch FROM committed_at) * 1000)::bigint, outbox_table,"
-               " event_id, event_type, aggregate_id, row_lsn, attempts"
+               " event_id, event_type, aggregate_id, row_lsn, attempts, version"
                " FROM (SELECT) one LEFT JOIN due ON place = 1 OR bytes < %d ORDER BY id",
                d->table, (int)DUE_BYTES);
     return begin(d, HEAD + 1, err);
@@ -273,7 +306,7 @@ int deadletters_count(struct deadletters *d, struct err *err)
                DEAD_LETTER_OURS
                "keys AS (SELECT topic, key, count(*) AS n FROM %s WHERE slot = $1::text "
                "AND topic IS NOT NULL"
-               " AND key IS NOT NULL AND state IN ('waiting', 'held', 'dead')"
+               " AND key IS NOT NULL AND " UNRESOLVED
                " GROUP BY topic, key) SELECT EXISTS (SELECT FROM ours), topic,"
                " encode(key, 'hex'), n FROM (SELECT) one LEFT JOIN keys ON true",
                d->table);

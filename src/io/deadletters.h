@@ -61,6 +61,7 @@ int deadletters_resolve(struct deadletters *deadletters, const char *const *ids,
 /* One more attempt that failed; texts end with a NUL. */
 struct deadletters_failure {
     const char *id;
+    const char *version; /* DUE_VERSION; NULL: whichever */
     struct slice reason;
     struct slice error_code; /* absent: none */
     struct slice error;
@@ -68,7 +69,8 @@ struct deadletters_failure {
     int64_t retry_ms;      /* else it is tried again after that */
 };
 
-/* Begins to count it.  What somebody has resolved or discarded meanwhile stays so. */
+/* Begins to count it, unless the row has changed since version: somebody wants it tried
+ * again, resolved or discarded, or this was counted and no answer came. */
 int deadletters_fail(struct deadletters *deadletters,
                      const struct deadletters_failure *failure, struct err *err)
     __attribute__((warn_unused_result));
@@ -117,6 +119,7 @@ enum {
     DUE_AGGREGATE_ID,
     DUE_LSN,
     DUE_ATTEMPTS,
+    DUE_VERSION, /* another one when the row was changed */
 };
 
 /* Takes the answer of what ended last, to be freed with pg_result_free. */
