@@ -4,6 +4,7 @@
  *   letters_link.c   the connection, and what the table holds already
  *   letters_row.c    a refused entry as a row
  *   letters_copy.c   a refused entry to dead_letter_topic, before its row
+ *   letters_trouble.c what the log says while the table cannot be used
  *   relay_letters.c  the writer's connection; rows in, their tickets to the ledger
  *   relay_retry.c    rows that are tried again, and those they held back
  *   letters_tally.c  how many there are, for the metrics
@@ -117,6 +118,7 @@ struct letters {
     int64_t open_told_ms;
 
     bool on;     /* there is a stream, and a table for it */
+    bool used;   /* there was a table for one of the streams */
     bool loaded; /* held is as the table: changes may be routed */
     int walsender_pid;
     lsn_t from; /* where the stream begins */
@@ -126,7 +128,8 @@ struct letters {
     struct deadletters *writer;
     bool readable; /* its connection has something for us */
 
-    enum letters_op op; /* under way */
+    enum letters_op op; /* under way, */
+    int64_t asked_ms;   /* since then */
     size_t n;           /* its rows */
     bool ended[DEADLETTERS_MAX];
     struct entry *entries[DEADLETTERS_MAX];
@@ -169,6 +172,12 @@ int64_t letters_copies_deadline(const struct copies *copies);
 
 /* Until an event that failed so often is tried again. */
 int64_t relay_retry_delay(const struct relay *relay, unsigned attempts);
+
+/* letters_trouble.c */
+void relay_letters_tell(struct relay *relay, const struct err *err);
+/* Tells if the statement under way takes long. */
+void relay_letters_watch_answer(struct relay *relay);
+int64_t relay_letters_answer_deadline(const struct letters *letters);
 
 /* relay_retry.c */
 /* There is a new connection. */

@@ -168,12 +168,12 @@ static void stand_by(struct relay *relay)
 static void connected(struct relay *relay)
 {
     struct connection *c = &relay->connection;
+    struct err err = c->err;
 
     job_finish(relay->job);
     relay->job = NULL;
-    if (c->err.class != ERR_NONE) {
-        struct err err = c->err;
-
+    if (err.class != ERR_NONE ||
+        (c->replication && relay_letters_look(relay, &err) != 0)) {
         relay_lost(relay, &err, 0);
     } else if (c->server->active_pid != 0) {
         stand_by(relay);

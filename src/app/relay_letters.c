@@ -19,20 +19,6 @@ enum {
 
 /* ---- trouble ---------------------------------------------------------------------- */
 
-static void tell(struct relay *relay, const struct err *err)
-{
-    struct letters *l = relay->letters;
-    struct slice code = slice_of(err->code[0] ? err->code : NULL);
-
-    if (strcmp(l->told, err->text) == 0 && relay->now_ms - l->told_ms < TELL_EVERY_MS)
-        return;
-    (void)snprintf(l->told, sizeof(l->told), "%s", err->text);
-    l->told_ms = relay->now_ms;
-    log_event(LOG_WARNING, (struct log_field[]){{"code", code}, LOG_END},
-              "the table of dead letters: %s; %s", err->text,
-              l->loaded ? "the position waits for it" : "nothing is published before");
-}
-
 static void failed(struct relay *relay, const struct err *err)
 {
     struct letters *l = relay->letters;
@@ -50,7 +36,7 @@ static void failed(struct relay *relay, const struct err *err)
     }
     l->failing = true;
     l->at_ms = relay->now_ms + backoff_next(&l->backoff, relay_random(relay));
-    tell(relay, err);
+    relay_letters_tell(relay, err);
 }
 
 static void went_well(struct relay *relay)
@@ -323,6 +309,8 @@ static void serve_writer(struct relay *relay)
         answered(relay);
     if (rc >= 0 && l->op == OP_NONE && relay->now_ms >= l->at_ms)
         rc = ask(relay, &err);
+    if (rc > 0 && l->op != OP_NONE)
+        l->asked_ms = relay->now_ms;
     if (rc < 0)
         failed(relay, &err);
 }
@@ -345,6 +333,7 @@ void relay_serve_letters(struct relay *relay)
         serve_writer(relay);
     else if (!l->job && relay->now_ms >= l->at_ms)
         begin_link(relay);
+    relay_letters_watch_answer(relay);
 }
 
 /* ---- what the others ask ------------------------------------------------------------
@@ -390,8 +379,10 @@ static int64_t statement_deadline(const struct relay *relay)
     const struct letters *l = relay->letters;
     int64_t deadline;
 
-    if (l->job || l->op != OP_NONE)
+    if (l->job)
         return CLOCK_NEVER;
+    if (l->op != OP_NONE)
+        return relay_letters_answer_deadline(l);
     if (breaker_is_open(l->breaker))
         return clock_min(l->open_told_ms + TELL_EVERY_MS, relay_tally_deadline(relay));
     deadline = l->writer ? relay_retry_deadline(relay) : l->at_ms;
@@ -456,6 +447,18 @@ void relay_letters_close(struct relay *relay)
     relay->letters = NULL;
 }
 
+int relay_letters_look(const struct relay *relay, struct err *err)
+{
+    const struct letters *l = relay->letters;
+
+    if (!l || !l->used || relay->connection.server->dead_letters)
+        return 0;
+    return err_set_code(err, ERR_RETRY, "42P01",
+                        "the table of dead letters is gone, and with it which keys wait "
+                        "for an event: bring it back, or make it anew (walrelay setup "
+                        "--apply); restart the relay to go on without it");
+}
+
 void relay_letters_begin(struct relay *relay, int walsender_pid, lsn_t from)
 {
     struct letters *l = relay->letters;
@@ -467,7 +470,7 @@ void relay_letters_begin(struct relay *relay, int walsender_pid, lsn_t from)
         sink_dead_letters(relay->sink, NULL, 0);
         return;
     }
-    l->on = true;
+    l->on = l->used = true;
     l->loaded = false;
     l->walsender_pid = walsender_pid;
     l->from = from;

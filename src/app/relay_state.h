@@ -196,6 +196,10 @@ int64_t relay_memo_deadline(const struct relay *relay);
 int relay_letters_open(struct relay *relay, struct err *err)
     __attribute__((warn_unused_result));
 void relay_letters_close(struct relay *relay);
+/* Is there still a table, if there was one?  Without it what follows a dead letter would
+ * overtake that. */
+int relay_letters_look(const struct relay *relay, struct err *err)
+    __attribute__((warn_unused_result));
 void relay_letters_begin(struct relay *relay, int walsender_pid, lsn_t from);
 void relay_letters_end(struct relay *relay); /* the stream is over */
 void relay_serve_letters(struct relay *relay);
