@@ -150,9 +150,7 @@ static enum sink_offer offer_by_key(struct sink *sink, struct entry *entry,
 {
     struct topic *topic = entry->topic;
     int32_t count = producer_partition_count(topic->handle);
-    int32_t suspect = count == 0 && topic->suspects > 0
-                          ? sink_suspect_for(sink, topic, entry->key)
-                          : PARTITION_ANY;
+    int32_t suspect = count == 0 ? sink_suspect_for(sink, entry) : PARTITION_ANY;
 
     if (suspect != PARTITION_ANY)
         return offer_to_partition(sink, entry, seq, suspect, suspect);

@@ -263,10 +263,9 @@ static inline bool sink_is_large(const struct entry *entry)
 bool sink_suspect(struct sink *sink, struct topic *topic, int32_t n);
 /* Both for a topic that has some. */
 bool sink_is_suspect(struct sink *sink, struct topic *topic, int32_t n);
-/* The partition for that key if it is one of these, while the producer does not know yet
+/* The partition for its key if it is one of these, while the producer does not know yet
  * how many there are; PARTITION_ANY: no. */
-int32_t sink_suspect_for(const struct sink *sink, const struct topic *topic,
-                         struct slice key);
+int32_t sink_suspect_for(const struct sink *sink, const struct entry *entry);
 enum sink_offer sink_offer_suspect(struct sink *sink, window_seq_t seq, int32_t n);
 /* The second producer; NULL: no memory. */
 struct lane *sink_lane(struct sink *sink);

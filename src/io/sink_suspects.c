@@ -75,20 +75,23 @@ bool sink_is_suspect(struct sink *sink, struct topic *topic, int32_t n)
     return false;
 }
 
-int32_t sink_suspect_for(const struct sink *sink, const struct topic *topic,
-                         struct slice key)
+int32_t sink_suspect_for(const struct sink *sink, const struct entry *entry)
 {
+    const struct topic *topic = entry->topic;
     int32_t n;
 
-    if (!key.ptr) {
+    /* If the topic has fewer than it had the main producer finds out. */
+    if (topic->suspects == 0 || topic->count == 0 || entry->doubted)
+        return PARTITION_ANY;
+    if (!entry->key.ptr) {
         for (size_t i = 0; i < sink->nsuspects; i++) {
-            if (sink->suspects[i].topic == topic)
-                return sink->suspects[i].partition;
+            n = sink->suspects[i].partition;
+            /* A row may name one that the topic does not have. */
+            if (sink->suspects[i].topic == topic && n < topic->count)
+                return n;
         }
     }
-    if (topic->count == 0)
-        return PARTITION_ANY;
-    n = producer_partition_of(topic->handle, key, topic->count);
+    n = producer_partition_of(topic->handle, entry->key, topic->count);
     return find(sink, topic, n) ? n : PARTITION_ANY;
 }
 

@@ -188,6 +188,28 @@ static void other_partitions_go_on_meanwhile(void **state)
     yard_free(yard);
 }
 
+/* One that a row had named, so there never was a record. */
+static void
+a_record_without_a_key_does_not_follow_another_to_a_missing_partition(void **state)
+{
+    struct yard *yard = warm_yard(2);
+    struct message astray = rig_message("events", "k");
+
+    (void)state;
+    astray.partition = 5;
+    assert_int_equal(rig_offer(yard->rig, astray), 1);
+    run(yard);
+    assert_int_equal(yard->naside, 1);
+    while (yard->rig->sink->phase != SINK_RUNNING)
+        rig_turn(yard->rig, 100);
+    assert_int_equal(yard->rig->sink->nsuspects, 1);
+    sink_replace_producer(yard->rig->sink); /* one that knows no topic yet */
+    rig_put(yard->rig, "events", NULL, 3);
+    run(yard);
+    assert_int_equal(yard->naside, 1);
+    yard_free(yard);
+}
+
 static void a_batch_too_large_as_a_whole_arrives(void **state)
 {
     struct yard *yard = warm_yard(1);
@@ -458,6 +480,8 @@ int main(void)
         cmocka_unit_test(what_has_the_key_of_a_refused_one_waits_behind_it),
         cmocka_unit_test(many_refusals_cost_one_producer),
         cmocka_unit_test(other_partitions_go_on_meanwhile),
+        cmocka_unit_test(
+            a_record_without_a_key_does_not_follow_another_to_a_missing_partition),
         cmocka_unit_test(a_batch_too_large_as_a_whole_arrives),
         cmocka_unit_test(a_topic_that_refuses_meanwhile_is_waited_for),
         cmocka_unit_test(what_is_with_the_second_producer_can_be_dropped),
