@@ -418,7 +418,8 @@ static void a_topic_that_refuses_all_costs_one_producer_and_keeps_its_order(void
     put_keys(yard, 100);
     run(yard);
     assert_int_equal(yard->naside, 0);
-    assert_int_equal(rig_count_notices(rig, "Kafka refuses"), 1);
+    /* the other topic may have got one of the bad answers, too */
+    assert_int_equal(rig_count_notices(rig, "Kafka refuses: topic events"), 1);
     must_have_arrived(yard, 301);
     yard_free(yard);
 }
