@@ -7,17 +7,9 @@ from typing import Iterator
 import pytest
 
 from kit.checker import Checker, Record
-from kit.dead_letters import LETTERS, Changes, big, command, make_letters, row, settings, small, states, wait_states
+from kit.dead_letters import LETTERS, Changes, big, command, row, settings, small, states, wait_states
 from kit.lab import Lab
 from kit.wait import wait_until
-
-
-@pytest.fixture
-def letters(lab: Lab) -> Lab:
-    """A lab with the table of dead letters, and a topic that takes no large record."""
-    make_letters(lab)
-    lab.topic("order", 1, {"max.message.bytes": "100000"})
-    return lab
 
 
 @pytest.fixture

@@ -145,16 +145,21 @@ def three(lab: Lab) -> list[str]:
     return [guilty, *held]
 
 
+def killed_before_it_is_noted(lab: Lab, relay: Relay, event: str, last: str) -> None:
+    """All are tried again; when the last one is in Kafka, and the row of `event` is waited for, the relay is killed."""
+    with locked_row(lab, event):
+        command(relay, "retry", "--all")
+        wait_until(lambda: arrived(lab, last), 60, "the last one arrives")
+        wait_statement(lab, RESOLVE)
+        relay.kill()
+        end_sessions(lab)  # or the statement goes on when it may
+
+
 def test_a_kill_while_released_dead_letters_are_not_noted_yet_repeats_them_in_order(letters: Lab) -> None:
     relay = letters.running_relay(settings())
     guilty, *held = three(letters)
     mend(letters)
-    with locked_row(letters, held[1]):
-        command(relay, "retry", "--all")
-        wait_until(lambda: arrived(letters, held[1]), 60, "the last one arrives")
-        wait_statement(letters, RESOLVE)
-        relay.kill()
-        end_sessions(letters)  # or the statement goes on when it may
+    killed_before_it_is_noted(letters, relay, held[1], last=held[1])
     relay.start()
     wait_resolved(letters)
     newer = small(letters, "k", 3)
@@ -174,12 +179,7 @@ def test_a_kill_between_two_releases_of_dead_letters_repeats_only_the_second(let
         " WHERE state = 'held'"
     )
     mend(letters)
-    with locked_row(letters, held[4]):
-        command(relay, "retry", "--all")
-        wait_until(lambda: arrived(letters, held[5]), 60, "the last one arrives")
-        wait_statement(letters, RESOLVE)
-        relay.kill()
-        end_sessions(letters)  # or the statement goes on when it may
+    killed_before_it_is_noted(letters, relay, held[4], last=held[5])
     assert [state for state in states(letters).values()] == ["resolved"] * 5 + ["held"] * 2
     relay.start()
     wait_resolved(letters)

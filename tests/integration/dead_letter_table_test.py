@@ -12,11 +12,11 @@ from kit.dead_letters import (
     LETTERS,
     arrived,
     big,
-    command,
     end_sessions,
     in_order,
     make_letters,
     mend,
+    mend_and_retry,
     retried,
     row,
     settings,
@@ -104,9 +104,7 @@ def test_without_the_dead_letter_table_that_it_had_a_relay_does_not_stream_again
     assert relay.running and not letters.slot_row()["active"]
     letters.conn.execute(f"ALTER TABLE elsewhere RENAME TO {LETTERS}")
     wait_states(letters, (guilty, "waiting"), (later, "held"), timeout=MINUTE)
-    mend(letters)
-    command(relay, "retry", "--all")
-    wait_resolved(letters)
+    mend_and_retry(letters, relay)
     in_order(letters, guilty, later)
     letters.verify(duplicates=0)
 
@@ -189,9 +187,7 @@ def test_a_dead_letter_whose_commit_was_not_answered_is_known_after_a_kill(lette
     held = small(letters, "k", 1)
     relay.start()
     goes_on(letters, (guilty, "waiting"), (held, "held"))
-    mend(letters)
-    command(relay, "retry", "--all")
-    wait_resolved(letters)
+    mend_and_retry(letters, relay)
     in_order(letters, guilty, held)
     letters.verify(duplicates=0)
 
@@ -291,9 +287,7 @@ def test_a_held_dead_letter_that_is_written_when_nothing_holds_it_any_more_is_pu
         blocked = small(letters, "b", 1, "absent")
         held = small(letters, "k", 2)  # cannot be written before
     letters.wait_received()
-    mend(letters)
-    command(relay, "retry", "--all")
-    wait_resolved(letters)
+    mend_and_retry(letters, relay)
     letters.topic("absent", 1)
     wait_states(letters, (guilty, "resolved"), (held, "resolved"), timeout=20)
     letters.checker.commit(blocked)

@@ -13,6 +13,7 @@ from kit.dead_letters import (
     command,
     in_order,
     mend,
+    mend_and_retry,
     retried,
     row,
     settings,
@@ -180,9 +181,7 @@ def test_a_dead_letter_that_was_not_confirmed_is_known_after_a_kill_and_holds_it
     letters.topic("absent", 1)
     letters.wait_confirmed(60)
     wait_states(letters, (guilty, "waiting"), (behind, "held"))
-    mend(letters)
-    command(relay, "retry", "--all")
-    wait_resolved(letters)
+    mend_and_retry(letters, relay)
     in_order(letters, guilty, behind)
     letters.verify(duplicates=0)
 

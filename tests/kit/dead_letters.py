@@ -139,6 +139,13 @@ def mend(lab: Lab) -> None:
     lab.kafka.alter_topic(lab.prefix + "order", max_message_bytes=1_000_000)
 
 
+def mend_and_retry(lab: Lab, relay: Relay) -> None:
+    """The topic takes large records, everything is tried again and arrives."""
+    mend(lab)
+    command(relay, "retry", "--all")
+    wait_resolved(lab)
+
+
 def arrived(lab: Lab, event: str) -> bool:
     """Has Kafka the event?"""
     return any(record.header("id") == event.encode() for record in lab.checker.collect())
