@@ -192,11 +192,13 @@ class Lab(Scope):
         return bool(rows and rows[0][0])
 
     def wait_received(self, timeout: float = 20) -> None:
-        """Wait until the relay has read all WAL that exists now: it reads before it speaks."""
+        """Wait until the relay has read all WAL that exists now: it reads before it speaks. The turn in which it
+        speaks first may have read before everything was sent, so it has to speak twice."""
         wait_until(
             lambda: self._of_walsender("sent_lsn >= pg_current_wal_lsn()"), timeout, "everything is sent"
         )
-        self.wait_speaking(0, timeout)
+        for _ in range(2):
+            self.wait_speaking(0, timeout)
 
     def wait_speaking(self, seconds: int, timeout: float = 60) -> None:
         """Let that much time pass, to its end with a relay that speaks on its connection."""
