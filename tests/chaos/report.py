@@ -58,11 +58,22 @@ def tables(rounds: Sequence[Outcome]) -> str:
     return "\n".join([totals(rounds), "", *markdown(HEADER, rows)])
 
 
+def spans(numbers: Iterable[int]) -> str:
+    """1 to 3, 7: what stands side by side is said in one."""
+    found: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][-1] + 1:
+            found[-1] = [found[-1][0], number]
+        else:
+            found.append([number])
+    return ", ".join(" to ".join(map(str, span)) for span in found)
+
+
 def totals(rounds: Sequence[Outcome]) -> str:
     faults = [fault for entry in rounds for fault in entry["faults"]]
     seeds = [entry["seed"] for entry in rounds]
     lines = [
-        ("rounds", f"{len(rounds):,} (seeds {min(seeds)} to {max(seeds)})"),
+        ("rounds", f"{len(rounds):,} (seeds {spans(seeds)})"),
         ("faults", f"{len(faults):,}"),
         ("processes killed", f"{sum(fault['kills'] for fault in faults):,}"),
         ("events committed", f"{sum(entry['committed'] for entry in rounds):,}"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.report import BEGIN, END, PAGE, fault_row, placed, tables
+from chaos.report import BEGIN, END, PAGE, fault_row, placed, spans, tables
 from chaos.verdict import MUST_BE_ZERO
 
 
@@ -29,6 +29,10 @@ ROUNDS = [
 def test_a_kind_of_fault_has_the_sums_of_its_rounds_and_the_median_of_its_recoveries() -> None:
     assert fault_row("relay killed", ROUNDS) == ["relay killed", "2", "3", "4", "2", "0", "4", "0.9", "1.5"]
     assert fault_row("checkpoint", ROUNDS) == ["checkpoint", "2", "2", "0", "0", "1", "2", "0.1", "0.1"]
+
+
+def test_seeds_side_by_side_are_said_in_one() -> None:
+    assert spans([9, 1, 3, 2, 5, 6, 6]) == "1 to 3, 5 to 6, 9"
 
 
 def test_the_totals_name_all_that_must_be_zero() -> None:
