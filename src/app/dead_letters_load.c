@@ -26,10 +26,10 @@ static void add_query(struct buf *sql, const char *table)
     buf_printf(sql,
                "SELECT id, topic, encode(key, 'hex'), row_lsn, row_number,"
                " (extract(epoch FROM committed_at) * 1000000)::bigint,"
-               " state IN ('waiting', 'held', 'dead'),"
+               " " DEAD_LETTER_UNRESOLVED ","
                " coalesce(commit_lsn > $2::pg_lsn, true), commit_lsn IS NOT NULL"
                " FROM %s WHERE slot = $1 AND id > $3::bigint"
-               " AND (state IN ('waiting', 'held', 'dead') OR commit_lsn > $2::pg_lsn"
+               " AND (" DEAD_LETTER_UNRESOLVED " OR commit_lsn > $2::pg_lsn"
                " OR commit_lsn IS NULL) ORDER BY id LIMIT %d",
                table, (int)BATCH);
 }

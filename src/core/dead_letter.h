@@ -40,6 +40,10 @@ struct dead_letter_param {
     "WITH ours AS (SELECT FROM pg_catalog.pg_replication_slots"                          \
     " WHERE slot_name = $1::text AND active_pid = $2::int), "
 
+/* Of a row: somebody, or a retry, has to do something about it yet.  As in the condition
+ * of the table's index (sql/dead_letters.sql), or that is not used. */
+#define DEAD_LETTER_UNRESOLVED "state IN ('waiting', 'held', 'dead')"
+
 /* The statement's parameters: $1 the slot, $2 a PID, then so many for each row. */
 enum { DEAD_LETTER_PARAMS = 24, DEAD_LETTER_FIRST = 3 };
 

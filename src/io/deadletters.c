@@ -186,7 +186,7 @@ int deadletters_resolve(struct deadletters *d, const char *const *ids, size_t n,
     buf_printf(&d->sql,
                "%s%s SET state = 'resolved', retry_after = NULL WHERE slot = $1::text"
                " AND id = ANY ($3::text::bigint[])"
-               " AND state IN ('waiting', 'held', 'dead')"
+               " AND " DEAD_LETTER_UNRESOLVED
                " AND EXISTS (SELECT FROM ours) RETURNING id)"
                " SELECT EXISTS (SELECT FROM ours), (SELECT array_agg(id) FROM done)",
                ours, d->table);
@@ -212,12 +212,10 @@ int deadletters_fail(struct deadletters *d, const struct deadletters_failure *fa
                " THEN 'dead' ELSE 'waiting' END"
                " WHERE slot = $1::text AND id = $3::text::bigint"
                " AND coalesce(xmin::text = $7::text, true)"
-               " AND state IN ('waiting', 'held', 'dead')%s",
+               " AND " DEAD_LETTER_UNRESOLVED "%s",
                ours, d->table, failure->retry_ms, failure->max_attempts, is_ours);
     return begin(d, HEAD + n, err);
 }
-
-#define UNRESOLVED "state IN ('waiting', 'held', 'dead')"
 
 /* There may be a hundred thousand rows that are held behind one: only the keys that have
  * such are looked at, from one to the next by the index, and of each the first row. */
@@ -235,7 +233,7 @@ static void add_free_keys(struct deadletters *d)
     buf_printf(&d->sql,
                ") next), free AS (SELECT * FROM keys WHERE 'held' = (SELECT state FROM %s"
                " WHERE slot = $1::text AND topic = keys.topic AND md5(key) = keys.hash"
-               " AND " UNRESOLVED " ORDER BY id LIMIT 1) LIMIT %d)",
+               " AND " DEAD_LETTER_UNRESOLVED " ORDER BY id LIMIT 1) LIMIT %d)",
                d->table, DEADLETTERS_MAX);
 }
 
@@ -243,19 +241,20 @@ static void add_free_keys(struct deadletters *d)
  * first of their key. */
 static void add_ready(struct deadletters *d)
 {
-    buf_printf(&d->sql,
-               "ready AS (SELECT run.id FROM free, LATERAL (SELECT id,"
-               " bool_or(state <> 'held') OVER (ORDER BY id) AS blocked"
-               " FROM (SELECT id, state FROM %s WHERE slot = $1::text"
-               " AND topic = free.topic AND md5(key) = free.hash AND " UNRESOLVED
-               " ORDER BY id LIMIT %d) AS first) AS run WHERE NOT blocked"
-               " UNION ALL SELECT id FROM %s d WHERE slot = $1::text"
-               " AND state IN ('waiting', 'dead') AND attempts < $3::text::bigint"
-               " AND (retry_after IS NULL OR retry_after <= now())"
-               " AND NOT EXISTS (SELECT FROM %s WHERE slot = d.slot AND topic = d.topic"
-               " AND md5(key) = md5(d.key) AND key = d.key AND id < d.id"
-               " AND " UNRESOLVED "))",
-               d->table, DEADLETTERS_MAX, d->table, d->table);
+    buf_printf(
+        &d->sql,
+        "ready AS (SELECT run.id FROM free, LATERAL (SELECT id,"
+        " bool_or(state <> 'held') OVER (ORDER BY id) AS blocked"
+        " FROM (SELECT id, state FROM %s WHERE slot = $1::text"
+        " AND topic = free.topic AND md5(key) = free.hash AND " DEAD_LETTER_UNRESOLVED
+        " ORDER BY id LIMIT %d) AS first) AS run WHERE NOT blocked"
+        " UNION ALL SELECT id FROM %s d WHERE slot = $1::text"
+        " AND state IN ('waiting', 'dead') AND attempts < $3::text::bigint"
+        " AND (retry_after IS NULL OR retry_after <= now())"
+        " AND NOT EXISTS (SELECT FROM %s WHERE slot = d.slot AND topic = d.topic"
+        " AND md5(key) = md5(d.key) AND key = d.key AND id < d.id"
+        " AND " DEAD_LETTER_UNRESOLVED "))",
+        d->table, DEADLETTERS_MAX, d->table, d->table);
 }
 
 static void add_due(struct deadletters *d)
@@ -306,7 +305,7 @@ int deadletters_count(struct deadletters *d, struct err *err)
                DEAD_LETTER_OURS
                "keys AS (SELECT topic, key, count(*) AS n FROM %s WHERE slot = $1::text "
                "AND topic IS NOT NULL"
-               " AND key IS NOT NULL AND " UNRESOLVED
+               " AND key IS NOT NULL AND " DEAD_LETTER_UNRESOLVED
                " GROUP BY topic, key) SELECT EXISTS (SELECT FROM ours), topic,"
                " encode(key, 'hex'), n FROM (SELECT) one LEFT JOIN keys ON true",
                d->table);
@@ -323,7 +322,7 @@ int deadletters_tally(struct deadletters *d, struct err *err)
                " count(*) FILTER (WHERE state = 'dead') AS dead,"
                " floor(extract(epoch FROM now() - min(first_failed_at)) * 1000)::bigint"
                " AS age FROM %s WHERE slot = $1::text"
-               " AND state IN ('waiting', 'held', 'dead'))"
+               " AND " DEAD_LETTER_UNRESOLVED ")"
                " SELECT EXISTS (SELECT FROM ours), waiting, held, dead, age FROM tally",
                d->table);
     return begin(d, HEAD, err);

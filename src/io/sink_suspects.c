@@ -90,6 +90,7 @@ int32_t sink_suspect_for(const struct sink *sink, const struct entry *entry)
             if (sink->suspects[i].topic == topic && n < topic->count)
                 return n;
         }
+        return PARTITION_ANY;
     }
     n = producer_partition_of(topic->handle, entry->key, topic->count);
     return find(sink, topic, n) ? n : PARTITION_ANY;
