@@ -7,6 +7,7 @@
 #include "app/relay.h"
 #include "app/setup.h"
 #include "base/log.h"
+#include "io/job.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -33,7 +34,6 @@ static int call(const struct cli *cli, const struct config *config, struct err *
     return err_set(err, ERR_INTERNAL, "there is no such command");
 }
 
-/* As relay_run: 1 if a thread may still look at the configuration. */
 static int run_command(const struct cli *cli, struct err *err)
 {
     struct config *config = config_load(cli->config_path, (config_env_t)environ, err);
@@ -43,7 +43,7 @@ static int run_command(const struct cli *cli, struct err *err)
         return -1;
     log_init(config->relay.log_level, config->relay.log_format);
     rc = call(cli, config, err);
-    if (rc <= 0)
+    if (jobs_left() == 0) /* a thread may still look at it */
         config_free(config);
     return rc;
 }
@@ -60,9 +60,18 @@ static int obey(const struct cli *cli, struct err *err)
         config_reference(stdout);
     else
         rc = run_command(cli, err);
-    if (fflush(stdout) != 0 && rc >= 0)
+    if (fflush(stdout) != 0 && rc == 0)
         return err_set(err, ERR_INTERNAL, "cannot write to standard output");
     return rc;
+}
+
+/* A thread that still connects to a silent host is not waited for. */
+static int leave(int code)
+{
+    if (jobs_left() == 0)
+        return code;
+    (void)fflush(NULL);
+    _exit(code);
 }
 
 int main(int argc, char **argv)
@@ -75,8 +84,8 @@ int main(int argc, char **argv)
         log_err(LOG_ERROR, &err);
         return EXIT_USAGE;
     }
-    if (obey(&cli, &err) >= 0)
-        return EXIT_STOPPED;
+    if (obey(&cli, &err) == 0)
+        return leave(EXIT_STOPPED);
     log_err(LOG_ERROR, &err);
-    return (int)exit_code_of(err.class);
+    return leave((int)exit_code_of(err.class));
 }

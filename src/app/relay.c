@@ -324,8 +324,7 @@ int relay_run(const struct config *config, const char *config_path, struct err *
     backoff_init(&relay->backoff, CONNECT_MS, CONNECT_MAX_MS);
     relay_forgive(relay);
     rc = run(relay, err);
-    if (!close_relay(relay))
-        return rc == 0 ? 1 : rc;
-    free(relay);
+    if (close_relay(relay))
+        free(relay);
     return rc;
 }

@@ -20,6 +20,8 @@ struct job {
     atomic_bool done;
 };
 
+static atomic_int left;
+
 static void *run(void *arg)
 {
     struct job *job = arg;
@@ -31,15 +33,20 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* The loop's signals must never be delivered to the thread, which inherits the mask. */
+/* The loop's signals must never be delivered to the thread, which inherits the mask.  A
+ * fault of its own is not the loop's: blocked, it would end the process without a word of
+ * a handler that is there for it. */
 static int start_without_signals(struct job *job)
 {
-    sigset_t all;
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
+    sigset_t others;
     sigset_t before;
     int rc;
 
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    (void)sigfillset(&others);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        (void)sigdelset(&others, faults[i]);
+    (void)pthread_sigmask(SIG_SETMASK, &others, &before);
     rc = pthread_create(&job->thread, NULL, run, job);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
@@ -69,6 +76,7 @@ struct job *job_start(void (*work)(void *arg), void *arg, struct err *err)
         free(job);
         return NULL;
     }
+    (void)atomic_fetch_add(&left, 1);
     return job;
 }
 
@@ -87,4 +95,10 @@ void job_finish(struct job *job)
     must(pthread_join(job->thread, NULL) == 0);
     (void)close(job->done_fd);
     free(job);
+    (void)atomic_fetch_sub(&left, 1);
+}
+
+int jobs_left(void)
+{
+    return atomic_load(&left);
 }

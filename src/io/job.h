@@ -12,8 +12,8 @@
 
 struct job;
 
-/* Runs work(arg) in a new thread with all signals blocked.  NULL with err set
- * (ERR_RETRY) when there are no threads or file descriptors left. */
+/* Runs work(arg) in a new thread with all signals blocked but those of its own faults.
+ * NULL with err set (ERR_RETRY) when there are no threads or file descriptors left. */
 struct job *job_start(void (*work)(void *arg), void *arg, struct err *err)
     __attribute__((warn_unused_result));
 
@@ -23,5 +23,10 @@ bool job_is_done(const struct job *job);
 
 /* Waits for the end of the work, gives arg back and frees the job. */
 void job_finish(struct job *job);
+
+/* How many were started and not finished.  While there is one, its thread may run: what
+ * it looks at must stay, and so must what exit(3) tears down (OpenSSL's and Kerberos'
+ * tables); _exit(2) does not. */
+int jobs_left(void);
 
 #endif

@@ -168,8 +168,10 @@ static int start(struct slot *slot, struct err *err)
 {
     int rc = pg_copy_begun(slot->pg, err);
 
-    if (rc == 1)
+    if (rc == 1) {
         slot->phase = SLOT_STREAMING;
+        slot->question_open = false;
+    }
     return rc;
 }
 
@@ -264,6 +266,8 @@ static int64_t deadline(const struct source *source)
 {
     const struct slot *slot = const_slot_of(source);
 
+    if (slot->phase == SLOT_STARTING)
+        return slot->question_ms + slot->answer_within_ms;
     if (slot->phase != SLOT_STREAMING || slot->stuck)
         return CLOCK_NEVER;
     return status_due(slot);
@@ -302,7 +306,9 @@ static int confirm(struct source *source, lsn_t flushed, enum confirm_urgency ur
     if (urgency > slot->urgency)
         slot->urgency = urgency;
     if (slot->phase == SLOT_STARTING)
-        return await_start(slot, reading, err);
+        return check_answer(slot, true, now_ms, err) != 0
+                   ? -1
+                   : await_start(slot, reading, err);
     if (slot->phase != SLOT_STREAMING)
         return 0;
     if (check_answer(slot, reading, now_ms, err) != 0)
@@ -429,6 +435,7 @@ struct source *slot_open(struct pg *pg, const struct slot_options *options,
     slot->encoding = options->encoding;
     slot->sent_ms = now_ms;
     slot->question_ms = now_ms;
+    slot->question_open = true; /* START_REPLICATION */
     slot->answer_within_ms = options->answer_within_ms;
     slot->decoder = wal2json_new();
     if (!slot->decoder)

@@ -53,6 +53,14 @@ def test_a_server_that_wedges_while_it_is_streamed_from_is_noticed(lab: Lab, pro
     recovers(lab, proxy, relay)
 
 
+def test_a_server_that_wedges_while_the_stream_begins_is_noticed(lab: Lab, proxy: Proxy) -> None:
+    proxy.to_server.freeze_at = b"START_REPLICATION"
+    relay = relay_behind(lab, proxy)
+    lab.writer.number("k", *range(20))
+    relay.wait_for_log(UNANSWERED, timeout=60)
+    recovers(lab, proxy, relay)
+
+
 def test_a_relay_that_cannot_connect_after_it_asked_whether_the_server_shuts_down_does_not_spin(
     lab: Lab, proxy: Proxy
 ) -> None:

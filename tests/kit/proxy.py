@@ -23,12 +23,14 @@ class Way:
 
     Each piece of data is held for `delay` seconds, and what comes behind it too. With `drop`
     it is swallowed; `swallowed` counts those bytes. Connections that have lost some are of no
-    more use: Proxy.heal() resets them.
+    more use: Proxy.heal() resets them. The next piece with `freeze_at` in it freezes the proxy
+    instead of passing.
     """
 
     delay: float = 0.0
     drop: bool = False
     swallowed: int = 0
+    freeze_at: bytes = b""
 
 
 Lane = tuple[asyncio.StreamReader, asyncio.StreamWriter, Way]
@@ -104,7 +106,7 @@ class Proxy(Scope):
     def heal(self) -> None:
         """Let everything pass again; reset the connections that have lost something."""
         for way in (self.to_server, self.to_client):
-            way.drop, way.delay = False, 0.0
+            way.drop, way.delay, way.freeze_at = False, 0.0, b""
         self._run(self._heal())
 
     # --------------------------------------------------------------- private
@@ -175,6 +177,9 @@ class Proxy(Scope):
     ) -> None:
         """Carry what `source` says to `sink`, its end too."""
         while piece := await source.read(PIECE):
+            if way.freeze_at and way.freeze_at in piece:
+                way.freeze_at = b""
+                await self._set_frozen(True)
             await self._thawed.wait()
             await asyncio.sleep(way.delay)
             if way.drop:
