@@ -157,7 +157,6 @@ static void acknowledge(struct relay *relay, const struct entry *e, bool ended)
                                        e->place.commit_us))
         return;
     ledger_ack(relay->ledger, e->ticket);
-    relay->acked = true;
 }
 
 /* The same entries as when they were taken: what is before them is durable and stays so.
@@ -177,6 +176,7 @@ static void rows_written(struct relay *relay)
         acknowledge(relay, e, l->ended[i]);
     }
     sink_settle(relay->sink, n);
+    relay->acked = true;
     letters_copies_written(&l->copies);
 }
 

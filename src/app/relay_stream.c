@@ -270,6 +270,8 @@ int64_t relay_stream_deadline(const struct relay *relay)
 
     deadline = clock_min(deadline, relay_memo_deadline(relay));
     deadline = clock_min(deadline, relay_letters_deadline(relay));
+    if (relay->acked && relay->phase != ENDING)
+        return relay->now_ms; /* a position to tell, and room for what waits for it */
     if (relay_is_reading(relay) && relay->drained)
         return relay_awaits_input(relay) ? deadline
                                          : clock_min(deadline, relay->nap_until_ms);
