@@ -4,10 +4,13 @@
  * leading here (CMakeLists.txt), so that what fails are allocations of our own code: not
  * those of the test around it, and not those inside of libraries.
  *
- *   WALRELAY_FAIL_ALLOC=N,M  these allocations fail, counted from 1; all others succeed
- *   WALRELAY_FAIL_REPORT=F   appends for each its number and where it came from to the
- * file F WALRELAY_FAIL_SITES=F    appends to the file F a line for each allocation that
- * comes from a place, the innermost calls, that was not seen before
+ *   WALRELAY_FAIL_ALLOC=N,M
+ *     These allocations fail, counted from 1; all others succeed.
+ *   WALRELAY_FAIL_REPORT=F
+ *     Appends for each its number and where it came from to the file F.
+ *   WALRELAY_FAIL_SITES=F
+ *     Appends to the file F a line for each allocation that comes from a place, the
+ *     innermost calls, that was not seen before.
  *
  * A thread that does not start and a file that does not open for lack of memory count
  * too. */
@@ -15,6 +18,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -200,4 +204,18 @@ int failing_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                            void *(*function)(void *), void *arg)
 {
     return fails() ? EAGAIN : pthread_create(thread, attributes, function, arg);
+}
+
+/* In place of libc's, for librdkafka too: its threads block all signals, and a fault in
+ * one of them would end the process without the sanitizer's report. */
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    sigset_t others;
+
+    if (set)
+        others = *set;
+    for (size_t i = 0; set && i < sizeof(faults) / sizeof(faults[0]); i++)
+        (void)sigdelset(&others, faults[i]);
+    return sigprocmask(how, set ? &others : NULL, before) == 0 ? 0 : errno;
 }
