@@ -247,3 +247,8 @@ enum poison_fate poison_fate(const struct poison_case *c,
     }
     return c->attempts < limits->attempts ? FATE_WAIT : blame(c);
 }
+
+unsigned poison_attempts(int error, unsigned sent)
+{
+    return poison_class_of(error) == POISON_LIMITED ? sent : 1;
+}

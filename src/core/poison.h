@@ -63,4 +63,9 @@ enum poison_fate {
 enum poison_fate poison_fate(const struct poison_case *c,
                              const struct poison_limits *limits);
 
+/* How many attempts a refused event has behind it that was sent that often: all, if the
+ * error is not known.  Otherwise the last was the first that was refused for its own
+ * sake; before, it travelled with the guilty one, or the cluster was not well. */
+unsigned poison_attempts(int error, unsigned sent);
+
 #endif

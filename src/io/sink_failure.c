@@ -237,12 +237,15 @@ const char *sink_reason_of(int error)
 static int refuse(struct sink *sink, struct err *err)
 {
     struct sink_failure *f = &sink->failure;
+    struct entry *first;
     struct refusal refusal = {.reason = sink_reason_of(f->error),
                               .code = kafka_error_name(f->error)};
 
     if (!sink->held)
         return poison(sink, err);
     must(f->topic);
+    first = window_entry(sink->window, f->first);
+    first->attempts = poison_attempts(f->error, first->attempts);
     f->topic->innocent = false;
     if (poison_class_of(f->error) != POISON_PARTITION)
         (void)sink_suspect(sink, f->topic, f->partition); /* where one is, more may be */

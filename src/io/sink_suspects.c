@@ -158,10 +158,12 @@ enum sink_offer sink_offer_suspect(struct sink *sink, window_seq_t seq, int32_t 
 int sink_refuse_result(struct sink *sink, const struct lane_result *result,
                        struct err *err)
 {
+    struct entry *entry = window_entry(sink->window, result->tag);
     struct refusal refusal = {.reason = sink_reason_of(result->error),
                               .code = kafka_error_name(result->error),
                               .text = strdup(result->text)};
 
+    entry->attempts = poison_attempts(result->error, entry->attempts);
     return sink_refuse_entry(sink, result->tag, refusal, err);
 }
 

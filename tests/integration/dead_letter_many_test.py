@@ -50,6 +50,8 @@ def test_very_many_dead_letters_cost_few_producers_and_no_order(big_lab: Lab, fu
     lab.wait_confirmed(timeout)
     letters = unresolved(lab)
     assert (len(letters["waiting"]), len(letters["held"])) == (events // EACH, events // EACH - 1)
+    ((attempts,),) = lab.conn.execute(f"SELECT max(attempts) FROM {LETTERS}")
+    assert attempts == 1, "however often others were looked for among them"
     assert set(lab.checker.missing()) == letters["waiting"] | letters["held"]
     assert relay.log_text().count("Kafka refuses: ") <= RESTARTS
     lab.kafka.alter_topic(lab.prefix + "order", max_message_bytes=1_000_000)

@@ -114,7 +114,8 @@ def test_an_event_that_memory_does_not_hold_ends_the_relay_before_it_A70(big_lab
             continue
         assert limited.wait_exit() == INTERNAL_EXIT
         last = limited.log_text().splitlines()[-1]
-        assert " error " in last and "memory" in last and str(megabytes * 1_000_000)[:-3] in last, last
+        assert " error " in last and "memory" in last, last
+        assert str(megabytes * 1_000_000)[:-3] in last or "no memory for a message" in last, last
         assert not lab.confirmed_at_least(end)
         unlimited = lab.running_relay(changes)
         lab.verify(duplicates=0)

@@ -122,6 +122,13 @@ static void an_error_of_the_future_is_tried_a_limited_number_of_times(void **sta
     assert_int_equal(fate(c), FATE_ISOLATE);
 }
 
+static void what_was_sent_with_the_guilty_one_is_no_attempt(void **state)
+{
+    (void)state;
+    assert_int_equal(poison_attempts(TOO_LARGE, 10), 1);
+    assert_int_equal(poison_attempts(OF_THE_FUTURE, 10), 10);
+}
+
 static void each_error_stands_in_the_table_once(void **state)
 {
     int found = 0;
@@ -145,6 +152,7 @@ int main(void)
         cmocka_unit_test(
             only_a_partition_of_the_rows_choice_that_is_missing_twice_is_refused),
         cmocka_unit_test(an_error_of_the_future_is_tried_a_limited_number_of_times),
+        cmocka_unit_test(what_was_sent_with_the_guilty_one_is_no_attempt),
         cmocka_unit_test(each_error_stands_in_the_table_once),
     };
 
