@@ -110,7 +110,7 @@ struct relay {
     bool behind;  /* catching up: latency is lost already, large batches are worth more */
     int64_t nap_until_ms; /* what arrives meanwhile is read then, together */
     int64_t wall_ms;      /* when this turn began to read */
-    bool acked;           /* since the position was handed to the source */
+    bool acked;           /* since the position was handed to the source; room was made */
     struct ping ping;
     struct inquiry inquiry;
     struct watch watch;

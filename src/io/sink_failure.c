@@ -8,7 +8,6 @@
 
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 enum {
     /* librdkafka raises the fatal error of a refused batch just before its reports
@@ -204,53 +203,18 @@ static bool use_commit_times(struct sink *sink)
     return any;
 }
 
-static const char *reason_of_topic(int error)
-{
-    switch (error) {
-    case KAFKA_ERROR_UNKNOWN_TOPIC:
-    case KAFKA_ERROR_NO_SUCH_TOPIC:
-        return "topic missing";
-    case KAFKA_ERROR_NO_RIGHT:
-        return "not authorized";
-    default:
-        return "refused by the topic";
-    }
-}
-
-const char *sink_reason_of(int error)
-{
-    switch (poison_class_of(error)) {
-    case POISON_SIZE:
-        return "too large";
-    case POISON_PARTITION:
-        return "no such partition";
-    case POISON_RECORD:
-        return "not a legal record";
-    case POISON_TOPIC:
-        return reason_of_topic(error);
-    default:
-        return "refused";
-    }
-}
-
 /* The one suspect is to blame. */
 static int refuse(struct sink *sink, struct err *err)
 {
     struct sink_failure *f = &sink->failure;
-    struct entry *first;
-    struct refusal refusal = {.reason = sink_reason_of(f->error),
-                              .code = kafka_error_name(f->error)};
 
     if (!sink->held)
         return poison(sink, err);
     must(f->topic);
-    first = window_entry(sink->window, f->first);
-    first->attempts = poison_attempts(f->error, first->attempts);
     f->topic->innocent = false;
     if (poison_class_of(f->error) != POISON_PARTITION)
         (void)sink_suspect(sink, f->topic, f->partition); /* where one is, more may be */
-    refusal.text = strdup(f->reason); /* without memory there is less to read */
-    return sink_refuse_entry(sink, f->first, refusal, err);
+    return sink_refuse_for(sink, f->first, f->error, f->reason, err);
 }
 
 /* A partition may be missing because the topic was deleted, made again, or has grown: a

@@ -4,8 +4,6 @@
 #include "core/poison.h"
 #include "io/sink_state.h"
 
-#include <string.h>
-
 enum {
     SMALLEST_BATCH = 16384, /* one odd topic does not make all requests small */
 };
@@ -68,14 +66,11 @@ bool sink_is_over_limit(const struct entry *entry)
 
 static enum sink_offer refuse(struct sink *sink, window_seq_t seq)
 {
-    struct refusal refusal = {
-        .reason = sink_reason_of(POISON_INVALID_RECORD),
-        .code = poison_name(POISON_INVALID_RECORD),
-        .text = strdup("the topic is compacted and takes no record without a key"),
-    };
+    static const char why[] = "the topic is compacted and takes no record without a key";
 
-    return sink_refuse_entry(sink, seq, refusal, &sink->stop) == 0 ? OFFER_ASIDE
-                                                                   : OFFER_FAILED;
+    return sink_refuse_for(sink, seq, POISON_INVALID_RECORD, why, &sink->stop) == 0
+               ? OFFER_ASIDE
+               : OFFER_FAILED;
 }
 
 enum sink_offer sink_foresee(struct sink *sink, window_seq_t seq)

@@ -4,6 +4,8 @@
  * It stays in its place in the window, so that what is before it is durable when it is
  * written, and so that it costs memory like any other. */
 #include "base/must.h"
+#include "core/poison.h"
+#include "io/kafka_error.h"
 #include "io/sink_state.h"
 
 #include <stdlib.h>
@@ -106,6 +108,50 @@ int sink_refuse_entry(struct sink *sink, window_seq_t seq, struct refusal refusa
     tell_refused(sink, entry, &refusal);
     put_aside(sink, entry, refusal);
     return 0;
+}
+
+static const char *reason_of_topic(int error)
+{
+    switch (error) {
+    case KAFKA_ERROR_UNKNOWN_TOPIC:
+    case KAFKA_ERROR_NO_SUCH_TOPIC:
+        return "topic missing";
+    case KAFKA_ERROR_NO_RIGHT:
+        return "not authorized";
+    default:
+        return "refused by the topic";
+    }
+}
+
+/* A few words for the table; static. */
+static const char *reason_of(int error)
+{
+    switch (poison_class_of(error)) {
+    case POISON_SIZE:
+        return "too large";
+    case POISON_PARTITION:
+        return "no such partition";
+    case POISON_RECORD:
+        return "not a legal record";
+    case POISON_TOPIC:
+        return reason_of_topic(error);
+    default:
+        return "refused";
+    }
+}
+
+int sink_refuse_for(struct sink *sink, window_seq_t seq, int error, const char *text,
+                    struct err *err)
+{
+    struct entry *entry = window_entry(sink->window, seq);
+    struct refusal refusal = {
+        .reason = reason_of(error),
+        .code = kafka_error_name(error),
+        .text = strdup(text), /* without memory there is less to read */
+    };
+
+    entry->attempts = poison_attempts(error, entry->attempts);
+    return sink_refuse_entry(sink, seq, refusal, err);
 }
 
 bool sink_must_wait(const struct sink *sink, window_seq_t seq)

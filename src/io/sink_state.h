@@ -223,6 +223,9 @@ void sink_narrow(struct sink *sink);
  * set: no more may be held. */
 int sink_refuse_entry(struct sink *sink, window_seq_t seq, struct refusal refusal,
                       struct err *err) __attribute__((warn_unused_result));
+/* The same because of an error, in text's words, which are copied. */
+int sink_refuse_for(struct sink *sink, window_seq_t seq, int error, const char *text,
+                    struct err *err) __attribute__((warn_unused_result));
 /* Another event of its key is refused: then it waits in the table, too. */
 bool sink_must_wait(const struct sink *sink, window_seq_t seq);
 enum sink_offer sink_hold_back(struct sink *sink, window_seq_t seq);
@@ -273,10 +276,8 @@ struct lane_record sink_lane_record(const struct entry *entry, window_seq_t seq,
                                     int32_t partition);
 /* Has it events of that topic, whose partition is known? */
 bool sink_lane_has(const struct sink *sink, const struct topic *topic);
-/* An event has come back unsent, or not acknowledged; or refused. */
+/* An event has come back unsent, or not acknowledged. */
 void sink_unsend(struct entry *entry, const struct lane_result *result);
-int sink_refuse_result(struct sink *sink, const struct lane_result *result,
-                       struct err *err) __attribute__((warn_unused_result));
 /* The second producer's results, and questions about topics. */
 int sink_serve_suspects(struct sink *sink, struct err *err)
     __attribute__((warn_unused_result));
@@ -302,7 +303,6 @@ void sink_forget_trouble(struct sink *sink);
 /* sink_failure.c */
 /* Nothing is sent to the topic for a while, longer each time. */
 void sink_suspend(struct sink *sink, struct topic *topic);
-const char *sink_reason_of(int error); /* a few words for the table; static */
 /* Until the topic is tried again, longer each time. */
 int64_t sink_delay(struct sink *sink, struct topic *topic);
 /* Remembers a failure.  topic is NULL when the producer itself failed. */

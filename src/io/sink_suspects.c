@@ -8,11 +8,10 @@
 #include "base/clock.h"
 #include "base/grow.h"
 #include "base/must.h"
-#include "io/kafka_error.h"
+#include "core/poison.h"
 #include "io/sink_state.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { SUSPECT_FOR_MS = 60000, LOOK_EVERY_MS = 500 };
 
@@ -155,18 +154,6 @@ enum sink_offer sink_offer_suspect(struct sink *sink, window_seq_t seq, int32_t 
 
 /* ---- out of the lane -------------------------------------------------------------- */
 
-int sink_refuse_result(struct sink *sink, const struct lane_result *result,
-                       struct err *err)
-{
-    struct entry *entry = window_entry(sink->window, result->tag);
-    struct refusal refusal = {.reason = sink_reason_of(result->error),
-                              .code = kafka_error_name(result->error),
-                              .text = strdup(result->text)};
-
-    entry->attempts = poison_attempts(result->error, entry->attempts);
-    return sink_refuse_entry(sink, result->tag, refusal, err);
-}
-
 void sink_unsend(struct entry *entry, const struct lane_result *result)
 {
     entry->state = ENTRY_QUEUED;
@@ -211,7 +198,7 @@ static int take_result(struct sink *sink, const struct lane_result *result,
         break;
     case LANE_REFUSED:
         s->refused_ms = sink->now_ms;
-        return sink_refuse_result(sink, result, err);
+        return sink_refuse_for(sink, seq, result->error, result->text, err);
     case LANE_LATER:
     case LANE_BEHIND:
         take_back(sink, s, seq, result);

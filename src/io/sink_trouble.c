@@ -11,7 +11,6 @@
 #include "io/sink_state.h"
 
 #include <stdio.h>
-#include <string.h>
 
 void sink_begin_trouble(struct sink *sink, struct topic *topic, int error)
 {
@@ -57,15 +56,10 @@ static bool is_over(const struct sink *sink, const struct entry *entry)
 static enum sink_offer refuse(struct sink *sink, window_seq_t seq)
 {
     int error = ((struct topic *)window_entry(sink->window, seq)->topic)->failure;
-    struct refusal refusal = {
-        .reason = sink_reason_of(error),
-        .code = kafka_error_name(error),
-        .text =
-            strdup(kafka_error_text(error)), /* without memory there is less to read */
-    };
 
-    return sink_refuse_entry(sink, seq, refusal, &sink->stop) == 0 ? OFFER_ASIDE
-                                                                   : OFFER_FAILED;
+    return sink_refuse_for(sink, seq, error, kafka_error_text(error), &sink->stop) == 0
+               ? OFFER_ASIDE
+               : OFFER_FAILED;
 }
 
 static int give_up(struct sink *sink, struct topic *topic, struct err *err)
@@ -184,7 +178,7 @@ int sink_end_trial(struct sink *sink, const struct lane_result *result, struct e
     entry->attempts = result->attempts;
     end_trouble(sink, topic);
     if (result->outcome == LANE_REFUSED) /* for itself, so the topic is well */
-        return sink_refuse_result(sink, result, err);
+        return sink_refuse_for(sink, result->tag, result->error, result->text, err);
     sink_finish(sink, entry, result->tag);
     sink_came_up(sink);
     return 0;
