@@ -61,7 +61,7 @@ def main() -> int:
     process.forget_libpq_environment()
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # that a writer's connection is gone is no news
     kinds = [kind for kind in KINDS if re.search(wanted.only, kind.name)]
-    broken = 0
+    broken: list[str] = []
     done = results(wanted.resume) if wanted.resume else []
     with Servers() as servers:
         campaign = Campaign(servers, kinds, say)
@@ -70,11 +70,13 @@ def main() -> int:
             outcome = campaign.round(number, seed)
             outcome["seconds"] = round(time.monotonic() - began, 1)
             wrong = verdict.summary(outcome)
-            broken += bool(wrong)
+            broken += [f"round {number}, seed {seed}: {text}" for text in wrong]
             tell(outcome, wrong)
             if wanted.resume:
                 with wanted.resume.open("a") as out:
                     out.write(json.dumps(outcome) + "\n")
+    for text in broken:  # once more: who reads the end of a long log sees it
+        say(f"BROKEN: {text}")
     return 1 if broken else 0
 
 
