@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -18,6 +19,7 @@ from chaos.verdict import Copies, Start
 from chaos.watch import Sample, Watch
 from chaos.witness import Change, Event
 from chaos.writers import Writers
+from kit import process
 from kit.checker import Record, compare
 from kit.lab import TABLE
 from kit.relay import ROOT
@@ -25,6 +27,7 @@ from kit.wait import wait_until
 
 RECOVERY_S = 180  # a limit for machines that do much else; what it took is in the result
 PEAK_MB = 64
+SETTLED_S = 10
 NO_KEY = ", key None: "
 LOGS = ROOT / "build" / "chaos"
 _STREAM = re.compile(
@@ -105,15 +108,21 @@ class Round:
         wait_until(confirmed, RECOVERY_S, lambda: f"everything is confirmed: {site.lab.slot_row()}\n{site.logs()}")
 
     def _left_over(self, warm: tuple[int, int]) -> list[str]:
-        """Descriptors and threads that the relay that streams now has beyond those of a fresh one. A broker
-        that it did not need at first is worth one of each."""
+        """Descriptors and threads that the relay that streams keeps beyond those of a fresh one, when whatever
+        was under way has ended."""
+        with contextlib.suppress(TimeoutError):
+            wait_until(lambda: not self._beyond(warm), SETTLED_S, "nothing is left over")
+        return self._beyond(warm)
+
+    def _beyond(self, warm: tuple[int, int]) -> list[str]:
+        """What it has more at this moment. A broker that it did not need at first is worth one of each."""
         relay = self.site.relay(streams=True).relay
         fds, threads = relay.fds(), relay.threads()
         found = []
         if fds > warm[0] + 6:
             found.append(f"{fds} descriptors, {warm[0]} in the beginning")
         if threads > warm[1] + 3:
-            found.append(f"{threads} threads, {warm[1]} in the beginning")
+            found.append(f"{threads} threads, {warm[1]} in the beginning: {process.thread_names(relay.pid)}")
         return found
 
     # --------------------------------------------------------------- verdict

@@ -40,8 +40,14 @@ class Servers(Scope):
 
     def __init__(self) -> None:
         self.password = secrets.token_hex(8)
-        # Small: a transaction of thousands of rows is spilled to disk, as large ones are.
-        self.postgres = Postgres(logical_decoding_work_mem="256kB", max_wal_size="4GB")
+        self.postgres = Postgres(
+            # Small: a transaction of thousands of rows is spilled to disk, as large ones are.
+            logical_decoding_work_mem="256kB",
+            max_wal_size="4GB",
+            # A server that stops waits that long for whoever has connected and not said a word, as it is
+            # with a network that has gone silent.
+            authentication_timeout="5s",
+        )
         self.to_postgres = Proxy()
         self.to_brokers = [Proxy() for _ in range(3)]
         self.kafka = Cluster(

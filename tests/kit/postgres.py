@@ -69,14 +69,27 @@ class Postgres(Scope):
         raise RuntimeError(f"PostgreSQL did not start:\n{self.log_text()[-2000:]}")
 
     def stop(self, mode: str = "fast", limit: float = 60) -> None:
-        """Stop the server as `pg_ctl stop -m MODE` does; SIGKILL after `limit` seconds."""
-        process.finish(self._child, STOP_SIGNAL[mode], limit)
+        """Stop the server as `pg_ctl stop -m MODE` does. One that has not stopped after `limit` seconds is
+        killed, and the error says what it waited for."""
+        if self._child is None or not self.running:
+            return
+        self._child.send_signal(STOP_SIGNAL[mode])
+        try:
+            self._child.wait(limit)
+        except subprocess.TimeoutExpired:
+            left = "\n".join(process.describe(pid) for pid in self._children())
+            self.kill()
+            raise RuntimeError(f"PostgreSQL did not stop ({mode}) within {limit} s:\n{left}\n{self.log_text()[-2000:]}")
+
+    def _children(self) -> list[int]:
+        """The server's processes, without the postmaster."""
+        return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
 
     def kill(self) -> None:
         """SIGKILL of the postmaster; returns when its children have noticed, so that start() succeeds."""
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        children = self._children()
         process.finish(self._child, signal.SIGKILL, 10)
-        wait_until(lambda: not any(Path("/proc", pid).exists() for pid in children), 60, "the children have gone")
+        wait_until(lambda: not any(map(process.exists, children)), 60, "the children have gone")
 
     def restart(self, mode: str = "fast", limit: float = 60) -> None:
         """Stop in `mode`, start again on the same port."""
@@ -85,9 +98,11 @@ class Postgres(Scope):
 
     def close(self) -> None:
         """Stop the server at once and remove its directory. May be called twice."""
-        self.stop("immediate", 10)
-        if self.directory is not None:
-            process.remove_directory(self.directory)
+        try:
+            self.stop("immediate", 10)
+        finally:
+            if self.directory is not None:
+                process.remove_directory(self.directory)
 
     def replica(self, **settings: str | int) -> "Postgres":
         """A streaming replica of this running server, from a base backup; not started yet.

@@ -160,6 +160,11 @@ def thread_count(pid: int) -> int:
     return _status_field(pid, "Threads")
 
 
+def thread_names(pid: int) -> list[str]:
+    """Names of its threads."""
+    return sorted(name.read_text().strip() for name in Path(f"/proc/{pid}/task").glob("*/comm"))
+
+
 def fd_count(pid: int) -> int:
     """Number of open file descriptors of a process."""
     return len(os.listdir(f"/proc/{pid}/fd"))
@@ -169,6 +174,22 @@ def cpu_seconds(pid: int) -> float:
     """User and system time that a process has used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def exists(pid: int) -> bool:
+    """Is there such a process?"""
+    return Path("/proc", str(pid)).exists()
+
+
+def describe(pid: int) -> str:
+    """A line about a process: its id, state, where it waits in the kernel, and title."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        waits = Path(f"/proc/{pid}/wchan").read_text()
+        title = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+    except OSError:
+        return f"{pid} gone"
+    return f"{pid} {state} {waits} {title}"
 
 
 def _status_field(pid: int, name: str) -> int:
