@@ -252,7 +252,7 @@ def test_a_restart_of_the_server_under_load_loses_nothing_A48(lab: Lab, mode: st
     with Load(lab) as load:
         load.wait_more(100)
         mark = relay.log_mark()
-        lab.postgres.restart(mode, limit=20)
+        lab.postgres.restart(mode)
         relay.wait_for_log(r"streaming from slot", after=mark)
         load.wait_more(100)
     lab.verify()

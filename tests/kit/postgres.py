@@ -99,7 +99,7 @@ class Postgres(Scope):
     def close(self) -> None:
         """Stop the server at once and remove its directory. May be called twice."""
         try:
-            self.stop("immediate", 10)
+            self.stop("immediate")
         finally:
             if self.directory is not None:
                 process.remove_directory(self.directory)
