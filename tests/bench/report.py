@@ -268,13 +268,14 @@ def readme_block(results: Results) -> str:
 
 
 def readme_words(results: Results) -> str:
-    part = (results.parts_of("drain") or results.parts_of("latency"))[0]
-    machine = part["machine"]
+    parts = [*results.parts_of("drain"), *results.parts_of("latency")]
+    machine = parts[0]["machine"]
+    medians_of = " and ".join(dict.fromkeys(rounds(part) for part in parts))
     return (
         "A backlog to drain, then latency from just before COMMIT to the consumer at 1,000 events/s.\n"
         "PostgreSQL, Kafka and the relay share one machine"
         f" ({machine.get('cpu')}, {plain(machine.get('cores'))} cores).\n"
-        f"Medians of {rounds(part)}; `./dev bench` measures yours;"
+        f"Medians of {medians_of}; `./dev bench` measures yours;"
         " [method and all results](docs/benchmarks.md)."
     )
 
