@@ -179,7 +179,7 @@ class Kcat(Contender):
         self.command = ["bash", "-c", f"{source} | exec {shlex.join(sink)}"]
 
     def pids(self) -> list[int]:
-        return [pid for child in self._children for pid in [child.pid, *children(child.pid)]]
+        return [pid for child in self._children for pid in [child.pid, *process.children(child.pid)]]
 
     def stop(self) -> None:
         for pid in self.pids()[1:]:
@@ -218,15 +218,6 @@ def receive(world: World, slot: str) -> list[str]:
         str(world.postgres.bin / "pg_recvlogical"), "-d", world.dsn, "-S", slot, "--start", "--no-loop",
         "-s", "1", *options,
     ]  # fmt: skip
-
-
-def children(pid: int) -> list[int]:
-    """The processes that a process started itself and that still run."""
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    except OSError:
-        return []
-    return [int(child) for child in text.split()]
 
 
 def signal_quietly(pid: int) -> None:

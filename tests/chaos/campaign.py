@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -110,9 +109,11 @@ class Round:
     def _left_over(self, warm: tuple[int, int]) -> list[str]:
         """Descriptors and threads that the relay that streams keeps beyond those of a fresh one, when whatever
         was under way has ended."""
-        with contextlib.suppress(TimeoutError):
+        try:
             wait_until(lambda: not self._beyond(warm), SETTLED_S, "nothing is left over")
-        return self._beyond(warm)
+        except TimeoutError:
+            return self._beyond(warm)
+        return []
 
     def _beyond(self, warm: tuple[int, int]) -> list[str]:
         """What it has more at this moment. A broker that it did not need at first is worth one of each."""

@@ -44,8 +44,8 @@ class Servers(Scope):
             # Small: a transaction of thousands of rows is spilled to disk, as large ones are.
             logical_decoding_work_mem="256kB",
             max_wal_size="4GB",
-            # A server that stops waits that long for whoever has connected and not said a word, as it is
-            # with a network that has gone silent.
+            # Whoever has connected and not said a word, as with a network that has gone silent, keeps a
+            # child of the server alive for that long, also when the server is killed.
             authentication_timeout="5s",
         )
         self.to_postgres = Proxy()

@@ -21,6 +21,7 @@ from kit.wait import wait_until
 STOP_SIGNAL = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 ENVIRONMENT = {"LC_ALL": "C.UTF-8", "TZ": "UTC"}
 SMALL_SHM = 64 << 20
+STOP_S = 60
 
 
 class Postgres(Scope):
@@ -68,32 +69,24 @@ class Postgres(Scope):
                 break
         raise RuntimeError(f"PostgreSQL did not start:\n{self.log_text()[-2000:]}")
 
-    def stop(self, mode: str = "fast", limit: float = 60) -> None:
-        """Stop the server as `pg_ctl stop -m MODE` does. One that has not stopped after `limit` seconds is
-        killed, and the error says what it waited for."""
-        if self._child is None or not self.running:
+    def stop(self, mode: str = "fast") -> None:
+        """Stop the server as `pg_ctl stop -m MODE` does. One that has not stopped after a minute is killed,
+        and the error says what it waited for."""
+        if self._child is None or process.ends(self._child, STOP_SIGNAL[mode], STOP_S):
             return
-        self._child.send_signal(STOP_SIGNAL[mode])
-        try:
-            self._child.wait(limit)
-        except subprocess.TimeoutExpired:
-            left = "\n".join(process.describe(pid) for pid in self._children())
-            self.kill()
-            raise RuntimeError(f"PostgreSQL did not stop ({mode}) within {limit} s:\n{left}\n{self.log_text()[-2000:]}")
-
-    def _children(self) -> list[int]:
-        """The server's processes, without the postmaster."""
-        return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+        left = "\n".join(map(process.describe, process.children(self.pid)))
+        self.kill()
+        raise RuntimeError(f"PostgreSQL did not stop ({mode}) within {STOP_S} s:\n{left}\n{self.log_text()[-2000:]}")
 
     def kill(self) -> None:
         """SIGKILL of the postmaster; returns when its children have noticed, so that start() succeeds."""
-        children = self._children()
+        children = process.children(self.pid)
         process.finish(self._child, signal.SIGKILL, 10)
         wait_until(lambda: not any(map(process.exists, children)), 60, "the children have gone")
 
-    def restart(self, mode: str = "fast", limit: float = 60) -> None:
+    def restart(self, mode: str = "fast") -> None:
         """Stop in `mode`, start again on the same port."""
-        self.stop(mode, limit)
+        self.stop(mode)
         self.start()
 
     def close(self) -> None:

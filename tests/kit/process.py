@@ -57,17 +57,33 @@ def identity(user: str | None) -> dict[str, Any]:
     return {"user": user, "group": user, "extra_groups": []} if user else {}
 
 
-def finish(child: subprocess.Popen[bytes] | None, sig: signal.Signals, limit: float) -> int | None:
-    """Send `sig`, wait `limit` seconds, then SIGKILL. Return the exit status (None: no child)."""
-    if child is None:
-        return None
+def ends(child: subprocess.Popen[bytes], sig: signal.Signals, limit: float) -> bool:
+    """Send `sig` to a child that runs; is it gone within `limit` seconds?"""
     if child.poll() is None:
         child.send_signal(sig)
         try:
             child.wait(limit)
         except subprocess.TimeoutExpired:
-            child.kill()
+            return False
+    return True
+
+
+def finish(child: subprocess.Popen[bytes] | None, sig: signal.Signals, limit: float) -> int | None:
+    """Send `sig`, wait `limit` seconds, then SIGKILL. Return the exit status (None: no child)."""
+    if child is None:
+        return None
+    if not ends(child, sig, limit):
+        child.kill()
     return child.wait()
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process started itself and that still run."""
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(child) for child in text.split()]
 
 
 def raise_on_termination() -> None:
@@ -172,7 +188,7 @@ def fd_count(pid: int) -> int:
 
 def cpu_seconds(pid: int) -> float:
     """User and system time that a process has used so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    fields = _stat_fields(pid)
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
@@ -184,12 +200,17 @@ def exists(pid: int) -> bool:
 def describe(pid: int) -> str:
     """A line about a process: its id, state, where it waits in the kernel, and title."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        state = _stat_fields(pid)[0]
         waits = Path(f"/proc/{pid}/wchan").read_text()
         title = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
     except OSError:
         return f"{pid} gone"
     return f"{pid} {state} {waits} {title}"
+
+
+def _stat_fields(pid: int) -> list[str]:
+    """What /proc/PID/stat says behind the name: the state and what follows."""
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
 
 
 def _status_field(pid: int, name: str) -> int:

@@ -20,26 +20,26 @@ class ServerFault(Fault):
 
 
 class Restarted(ServerFault):
-    """A restart: fast, as an upgrade does; immediate, as a crash; or kill -9 of the postmaster."""
+    """A fast restart, as an upgrade does it. A relay that cannot confirm has to leave a server that shuts
+    down. Whoever connects and gets no answer keeps it from that, though, for as long as some come: there must
+    be a network."""
 
     name = "PostgreSQL restarted"
     weight = 2
-    mode = "fast"
 
     def begin(self, site: Site) -> None:
-        # A relay that cannot confirm has to leave a server that shuts down. Whoever connects and gets no
-        # answer keeps it from that, though, for as long as some come: there must be a network.
-        if self.mode == "fast":
-            site.servers.to_postgres.heal()
-        site.lab.postgres.restart(self.mode)
+        site.servers.to_postgres.heal()
+        site.lab.postgres.restart()
 
 
-class Crashed(Restarted):
+class Crashed(ServerFault):
+    """An immediate restart: no checkpoint, and whoever was connected is cut off."""
+
     name = "PostgreSQL crashed"
-    mode = "immediate"
+    weight = 2
 
     def begin(self, site: Site) -> None:
-        super().begin(site)
+        site.lab.postgres.restart("immediate")
         self.kills += 1
 
 
