@@ -239,7 +239,9 @@ def test_nothing_is_lost_when_the_walsender_is_terminated_under_load_A48(lab: La
             lab.wait_streaming(relay)
             pid = lab.slot_row()["active_pid"]
             lab.postgres.execute("SELECT pg_terminate_backend(%s)", pid)
-            relay.wait_for_log(r"terminating connection due to administrator command", after=mark)
+            # Why it ended is not always heard: a server says nothing when it is in the middle of sending,
+            # and a status it has not read yet takes its last words away.
+            relay.wait_for_log(r"warning PostgreSQL replication connection: ", after=mark)
             relay.wait_for_log(r"streaming from slot", after=mark)
         load.wait_more(100)
     lab.verify()
