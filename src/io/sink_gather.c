@@ -18,24 +18,26 @@ static bool gathers(const struct sink *sink)
     return sink->gathering.wanted;
 }
 
-static bool fills(const struct sink *sink, size_t quarters)
+/* Of the memory three quarters wait, so that batches are large, and one is left, so that
+ * the stream goes on while they are sent. */
+static bool is_enough(const struct sink *sink)
 {
-    return sink->gathering.n >= window_max_entries(sink->window) / 4 * quarters ||
-           sink->gathering.bytes >= window_max_bytes(sink->window) / 4 * quarters;
+    return sink->gathering.n >= window_max_entries(sink->window) / 4 * 3 ||
+           sink->gathering.bytes >= window_max_bytes(sink->window) / 4 * 3;
 }
 
-/* Many topics leave at a time: librdkafka looks at all partitions whenever it wakes. */
+/* Many topics leave at a time: librdkafka looks at all partitions whenever it wakes.  All
+ * of them: in a stream that has events of each in turn, the last one to leave keeps the
+ * room of the others. */
 static bool may_lag(struct sink *sink)
 {
     struct gathering *g = &sink->gathering;
 
     if (!gathers(sink))
         return false;
-    if (fills(sink, 3))
-        g->leaving = true;
-    else if (!fills(sink, 1))
-        g->leaving = false;
-    return !g->leaving && sink->cursor >= g->due && sink->now_ms - g->put_ms < QUIET_MS;
+    if (sink->cursor >= g->due && is_enough(sink) && !sink_widen(sink))
+        sink_leave(sink);
+    return sink->cursor >= g->due && sink->now_ms - g->put_ms < QUIET_MS;
 }
 
 /* With all that gathered behind it in its topic.  False: a failure. */
@@ -91,7 +93,7 @@ int64_t sink_gathered_until(const struct sink *sink)
 
     if (sink->cursor == window_end(sink->window))
         return CLOCK_NEVER;
-    if (!gathers(sink) || g->leaving || sink->cursor < g->due)
+    if (!gathers(sink) || sink->cursor < g->due)
         return sink->now_ms;
     return g->put_ms + QUIET_MS;
 }

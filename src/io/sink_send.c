@@ -8,7 +8,7 @@
 enum {
     COLD_AFTER_MS = 300000,
     KEYLESS_RUN = 500,  /* messages without a key to one partition, for larger batches */
-    ASKED_AT_ONCE = 32, /* topics */
+    ASKED_AT_ONCE = 96, /* topics */
     ASKED_FOR_MS = 200,
 };
 

@@ -50,7 +50,6 @@ struct asking {
 /* Messages that were not offered yet; see sink_gather. */
 struct gathering {
     bool wanted;
-    bool leaving;
     size_t n;
     size_t bytes;
     int64_t put_ms;   /* the last message, taken or refused */

@@ -45,10 +45,11 @@ class Bench:
             for contender in shuffled:
                 yield number, contender
 
-    def warm_up(self, world: World, contender: type[Contender]) -> None:
-        """A drain that does not count: the broker's Java compiles what this load needs."""
+    def warm_up(self, world: World, contender: type[Contender], drains: int = 1) -> None:
+        """Drains that do not count: the broker's Java compiles what this load needs."""
         self.say(f"warming up with {contender.name}")
-        measure.drain(world, contender())
+        for _ in range(drains):
+            measure.drain(world, contender())
 
     def drains(
         self, world: World, case: str, contenders: Sequence[type[Contender]], per: int | None = None

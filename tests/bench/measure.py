@@ -103,6 +103,7 @@ def running(world: World, contender: Contender, name: str) -> "Iterator[Goal]":
     """The contender at work on the run's slot and topics; it is stopped at the end."""
     prefix = f"{name}."
     contender.prepare(world, name, prefix)
+    world.settle()
     with Goal(world, contender, name, prefix) as goal:
         contender.start()
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,12 @@ from kit.kafka import Kafka
 from kit.lab import OUTBOX_SQL, STATE_SQL, TABLE
 from kit.postgres import Postgres
 from kit.scope import Scope
+from kit.wait import wait_until
 
 HELD = "held"
+SETTLE_S = 0.5
+SETTLE_LIMIT_S = 120
+AT_REST = 0.1  # of a core
 PUBLICATION = "bench"
 
 
@@ -177,6 +182,17 @@ class World(Scope):
             for kind in self.load.kinds() if self.load.compacted else ():
                 self.kafka.alter_topic(f"{name}.{kind}", cleanup_policy="compact")
         return name
+
+    def settle(self) -> None:
+        """Wait until the broker is at rest: topics that were made or deleted keep it busy for seconds."""
+        used = -math.inf
+
+        def is_at_rest() -> bool:
+            nonlocal used
+            before, used = used, process.cpu_seconds(self.kafka.pid)
+            return used - before < AT_REST * SETTLE_S
+
+        wait_until(is_at_rest, SETTLE_LIMIT_S, "Kafka is at rest", interval=SETTLE_S)
 
     def forget_run(self, name: str) -> None:
         """Drop the run's slot, if it has one, and its topics."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterator
 
 from bench.bench import Bench
-from bench.contenders import all_contenders
+from bench.contenders import Walrelay, all_contenders
 from bench.world import Load, World
 
 
@@ -14,4 +14,5 @@ def run(bench: Bench) -> Iterator[dict[str, Any]]:
     bench.parameters(load)
     with bench.servers() as servers, World(servers, load) as world:
         bench.fill(world)
+        bench.warm_up(world, Walrelay)
         yield from bench.drains(world, "", list(all_contenders().values()))

@@ -12,12 +12,13 @@ from bench.contenders import Limit, Walrelay
 from bench.world import Load, Servers, World
 from kit import process
 
+ROUNDS = 3
 REST_SECONDS = 60
 UNRELATED = 1_000_000
 
 
 def run(bench: Bench) -> Iterator[dict[str, Any]]:
-    bench.rounds = 1
+    bench.rounds = min(bench.rounds, ROUNDS)
     huge = 10 * bench.rows
     bench.parameters(Load(), rows_of_the_transaction=huge, unrelated=UNRELATED, rest_seconds=REST_SECONDS)
     with bench.servers() as servers:
