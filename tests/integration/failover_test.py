@@ -49,7 +49,9 @@ def pair(kafka: Kafka) -> Iterator[Pair]:
         lab.topic("order")
         primary.psql(lab.db, ROOT / "sql" / "state.sql", role="postgres")
         lab.make_slot()
-        yield Pair(lab, primary, replica)
+        pair = Pair(lab, primary, replica)
+        pair.wait_replayed()  # or the replica refuses connections to a database that it does not know yet
+        yield pair
 
 
 def test_a_promoted_standby_without_the_slot_ends_the_relay_until_the_slot_is_made_A49(pair: Pair) -> None:
