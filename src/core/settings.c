@@ -138,13 +138,13 @@ const struct setting settings[] = {
      .key = "memory",
      .type = SETTING_SIZE,
      .filled = true,
-     .fallback = "8MB",
+     .fallback = "4MB",
      .min = MEGABYTE,
      .max = (int64_t)1024 * 1024 * MEGABYTE,
      .offset = CONFIG(relay.memory_bytes),
      .help = "Ceiling of the events that Kafka has not acknowledged yet. When it is "
              "reached, reading from PostgreSQL pauses. While a backlog goes to more than "
-             "32 topics, each further one adds 1/64, up to 16 times as much in all."},
+             "32 topics, each further one adds 1/32, up to 32 times as much in all."},
     {.section = "relay",
      .key = "shutdown_timeout",
      .type = SETTING_DURATION,

@@ -36,7 +36,7 @@ typedef void (*sink_refused_t)(void *arg, struct slice event_type);
 struct sink_options {
     const struct kafka_property *properties; /* borrowed for the sink's life */
     size_t nproperties;
-    uint64_t memory_bytes; /* ceiling of the unacknowledged messages; up to 16 times as
+    uint64_t memory_bytes; /* ceiling of the unacknowledged messages; up to 32 times as
                               much, but not over 1 GB, while many topics gather */
     int64_t topic_wait_ms; /* with a table of dead letters: an event whose topic does not
                               exist, or refuses all, that long is refused; 0: it waits */

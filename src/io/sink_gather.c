@@ -7,7 +7,7 @@ enum {
     FEW_TOPICS = 32, /* fill batches in the usual memory */
     QUIET_MS = 50,
     OFFERS_AT_ONCE = 8192,    /* some milliseconds */
-    WIDEST = 16,              /* times the usual memory */
+    WIDEST = 32,              /* times the usual memory */
     ENTRY_BYTES_GUESS = 1024, /* the window has one entry for that much memory */
 };
 
@@ -153,7 +153,7 @@ bool sink_widen(struct sink *sink)
 
     if (!gathers(sink) || sink->busy_topics <= FEW_TOPICS)
         return false;
-    bytes += bytes / 64 * (sink->busy_topics - FEW_TOPICS);
+    bytes += bytes / 32 * (sink->busy_topics - FEW_TOPICS);
     if (bytes > sink_widest(sink->options.memory_bytes))
         bytes = sink_widest(sink->options.memory_bytes);
     /* Not for a little: memory is made anew. */

@@ -79,7 +79,7 @@ def test_the_configuration_is_found_in_three_places(place: Path) -> None:
     (place / "a.conf").write_text(SMALLEST + "[relay]\nmemory = 17MB\n")
     (place / "b.conf").write_text(SMALLEST + "[relay]\nmemory = 18MB\n")
     by_variable = {"WALRELAY_CONFIG": "a.conf"}
-    assert "memory = 8MB" in walrelay(place, "config").stdout
+    assert "memory = 4MB" in walrelay(place, "config").stdout
     assert "memory = 17MB" in walrelay(place, "config", env=by_variable).stdout
     assert "memory = 18MB" in walrelay(place, "config", "-c", "b.conf", env=by_variable).stdout
 

@@ -209,7 +209,7 @@ static void the_help_of_run_lists_the_settings(void **state)
     (void)state;
     assert_non_null(strstr(text, "walrelay run - "));
     assert_non_null(strstr(text, "\n[relay]\n"));
-    assert_non_null(strstr(text, "\n  memory = 8MB"));
+    assert_non_null(strstr(text, "\n  memory = 4MB"));
     free(text);
 }
 

@@ -244,7 +244,7 @@ static void the_help_names_every_setting_in_lines_that_fit_a_terminal(void **sta
 
     (void)state;
     assert_mentions_all(text);
-    assert_non_null(strstr(text, "\n  memory = 8MB  # size in B, kB, MB or GB, 1MB to "
+    assert_non_null(strstr(text, "\n  memory = 4MB  # size in B, kB, MB or GB, 1MB to "
                                  "1024GB\n"));
     assert_non_null(strstr(text, "\n  dsn (required)  # text\n"));
     for (const char *line = text; *line; line = strchr(line, '\n') + 1) {
@@ -262,7 +262,7 @@ static void the_reference_has_a_row_for_every_setting_and_refusal(void **state)
     assert_mentions_all(text);
     assert_non_null(strstr(text,
                            "\n| `memory` | size in B, kB, MB or GB, 1MB to 1024GB | "
-                           "`8MB` | "));
+                           "`4MB` | "));
     assert_non_null(strstr(text, "\n| `dsn` | text | required | "));
     assert_non_null(strstr(text, "\n| `timestamp` | column | empty | "));
     assert_non_null(strstr(text, "\n| `acks` | all | "));

@@ -328,11 +328,11 @@ static void a_wrong_quantity_is_refused_with_what_would_be_right(void **state)
     (void)state;
     refuse(SMALLEST "[relay]\nmemory = 16\n",
            "walrelay.conf:7: memory: \"16\" has no unit; a size in B, kB, MB or GB is "
-           "needed, as in 8MB");
+           "needed, as in 4MB");
     refuse(
         SMALLEST "[relay]\nmemory = 16mb\n",
         "walrelay.conf:7: memory: \"16mb\" has an unknown unit; a size in B, kB, MB or "
-        "GB is needed, as in 8MB");
+        "GB is needed, as in 4MB");
     refuse(SMALLEST "[relay]\nmemory = lots\n",
            "walrelay.conf:7: memory: \"lots\" is no whole number with a unit");
     refuse(SMALLEST "[relay]\nmemory = -1MB\n",
@@ -340,7 +340,7 @@ static void a_wrong_quantity_is_refused_with_what_would_be_right(void **state)
     refuse(
         SMALLEST "[relay]\nmemory = 1.5MB\n",
         "walrelay.conf:7: memory: \"1.5MB\" has an unknown unit; a size in B, kB, MB or "
-        "GB is needed, as in 8MB");
+        "GB is needed, as in 4MB");
     refuse(SMALLEST "[relay]\nmemory = 1023kB\n",
            "walrelay.conf:7: memory: 1023kB is out of range; it may be 1MB to 1024GB");
     refuse(
@@ -606,7 +606,7 @@ static void a_variable_that_names_no_setting_is_refused(void **state)
     refuse_with(
         SMALLEST, bad,
         "WALRELAY_RELAY_MEMORY: memory: \"1\" has no unit; a size in B, kB, MB or GB "
-        "is needed, as in 8MB");
+        "is needed, as in 4MB");
     refuse_with(
         SMALLEST, acks,
         "WALRELAY_KAFKA_ACKS: acks: 1 would break the promise of delivery: an event "
