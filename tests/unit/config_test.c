@@ -73,7 +73,7 @@ static void every_setting_but_three_has_a_default(void **state)
     assert_null(table->timestamp);
     assert_int_equal(config->nkafka, 1);
     assert_string_equal(property(config, "bootstrap.servers"), "k:9092");
-    assert_int_equal(config->relay.memory_bytes, 8 << 20);
+    assert_int_equal(config->relay.memory_bytes, 4 << 20);
     assert_int_equal(config->relay.shutdown_timeout_ms, 10000);
     assert_int_equal(config->relay.log_format, LOG_TEXT);
     assert_int_equal(config->relay.log_level, LOG_INFO);
