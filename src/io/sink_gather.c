@@ -146,14 +146,14 @@ static bool resize(struct sink *sink, uint64_t bytes)
     return window_resize(sink->window, sink_entries_for(bytes), (size_t)bytes);
 }
 
-/* A part more for each topic that is not one of a few. */
+/* Each topic more adds the share that it would have if they were few. */
 bool sink_widen(struct sink *sink)
 {
     uint64_t bytes = sink->options.memory_bytes;
 
     if (!gathers(sink) || sink->busy_topics <= FEW_TOPICS)
         return false;
-    bytes += bytes / 32 * (sink->busy_topics - FEW_TOPICS);
+    bytes += bytes / FEW_TOPICS * (sink->busy_topics - FEW_TOPICS);
     if (bytes > sink_widest(sink->options.memory_bytes))
         bytes = sink_widest(sink->options.memory_bytes);
     /* Not for a little: memory is made anew. */
